@@ -1,0 +1,1 @@
+"""Kernel runners for tuning. Nothing lives here yet; the door is reserved by the design."""

@@ -1,0 +1,69 @@
+"""The nouns of ridgeline: frozen, typed, in SI units, the same as API, file and wire."""
+
+from .column import Blobs, Column, MemoryBlobs
+from .device import Ceiling, Cost, Device, Engine, Link, MemoryLevel, Precision, System
+from .errors import (
+    BackendUnavailable,
+    NotComparable,
+    OutOfRange,
+    PluginError,
+    ReadError,
+    RidgelineError,
+    TargetFailed,
+    Unstable,
+    UsageError,
+)
+from .facts import (
+    BufferUse,
+    Caution,
+    ClockState,
+    Counters,
+    DispatchFit,
+    Facts,
+    HotSpot,
+    HotSpots,
+    LevelRecord,
+    Machine,
+    OperatorRow,
+    OpTable,
+    Sentinels,
+    Site,
+    TargetInfo,
+    WallSplit,
+)
+from .graph import DTYPE_BYTES, Graph, Op, Placement, Tensor, TripCount
+from .prediction import Prediction
+from .quantity import Quantity, product, quotient, total
+from .run import Run
+from .samples import Samples
+from .space import Evaluate, Parameter, Space, Trial
+from .timeline import Links, Timeline, Track
+from .verdict import (
+    Action,
+    Bottleneck,
+    Bound,
+    Diagnosis,
+    Evidence,
+    Experiment,
+    GroundTruth,
+    LevelSummary,
+    Need,
+    OperatorSummary,
+    OverheadSummary,
+    PartitionSummary,
+    RunnerUp,
+    StageSummary,
+    Tried,
+    WallShares,
+    Where,
+)
+
+__all__ = [
+    "DTYPE_BYTES", "Action", "BackendUnavailable", "Blobs", "Bottleneck", "Bound", "BufferUse", "Caution", "Ceiling", "ClockState", "Column",
+    "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "Engine", "Evaluate", "Evidence", "Experiment", "Facts", "Graph", "GroundTruth",
+    "HotSpot", "HotSpots", "LevelRecord", "LevelSummary", "Link", "Links", "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op",
+    "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange", "OverheadSummary", "Parameter", "PartitionSummary", "Placement", "PluginError",
+    "Precision", "Prediction", "Quantity", "ReadError", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "Site", "Space",
+    "StageSummary", "System", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "Track", "Trial", "Tried", "TripCount", "Unstable", "UsageError",
+    "WallShares", "WallSplit", "Where", "product", "quotient", "total",
+]  # fmt: skip

@@ -1,0 +1,185 @@
+"""`Column`: a read-only array with a dtype and a unit, equal by content, that msgspec can encode, decode and describe.
+
+A short column is written into the document as a list. A long one becomes a content-addressed, zlib-compressed blob beside the document, and the
+document carries its digest and a summary; which of the two happens is the business of the `Blobs` that `documents` was given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .errors import ReadError, UsageError
+from .units import BASE_UNITS
+
+__all__ = ["INLINE_LENGTH", "Blobs", "Column", "MemoryBlobs"]
+
+#: Columns up to this many elements are written into the document itself.
+INLINE_LENGTH = 64
+_KINDS = "biuf"
+# A hostile document could claim any length; a column larger than this is refused before anything is allocated.
+_MAX_BYTES = 2**32
+
+
+class Blobs(Protocol):
+    """Where long columns live: bytes by their digest."""
+
+    def put(self, digest: str, data: bytes) -> None:
+        """Keep compressed `data` under `digest`; putting the same digest again changes nothing."""
+
+    def get(self, digest: str) -> bytes:
+        """Return what was put under `digest`; raise `ReadError` if it is missing."""
+
+
+class MemoryBlobs(dict[str, bytes]):
+    """Blobs in a dictionary, for tests and for documents that never reach a disk."""
+
+    def put(self, digest: str, data: bytes) -> None:
+        """Keep `data` under `digest`."""
+        self.setdefault(digest, data)
+
+    def get(self, digest: str, default: object = None) -> bytes:  # type: ignore[override]
+        """Return the bytes kept under `digest`."""
+        try:
+            return self[digest]
+        except KeyError:
+            raise ReadError("the blob of a column", found=f"no blob {digest}", remedy="restore the blob, or read the summary only") from None
+
+
+class Column:
+    """A one-dimensional read-only array with a unit.
+
+    Args:
+        values: anything `numpy.asarray` takes; copied unless it is already a read-only array that owns its memory.
+        unit: one of `ridgeline.core.units.BASE_UNITS`.
+        dtype: of bool, integer or float kind; the array's own if not given.
+
+    Raises:
+        UsageError: not one-dimensional, another kind of dtype, unknown unit, or floats that are not finite ("finite or absent").
+
+    >>> Column([1.0, 2.0], "s") == Column([1.0, 2.0], "s")
+    True
+    """
+
+    __slots__ = ("_values", "unit")
+
+    def __init__(self, values: ArrayLike, unit: str, dtype: DTypeLike | None = None) -> None:
+        array = np.array(values, dtype=dtype, copy=True, order="C")
+        if array.ndim != 1 or array.dtype.kind not in _KINDS:
+            raise UsageError("Column needs a one-dimensional array of numbers", found=f"{array.ndim} dimensions of {array.dtype}", remedy="flatten it")
+        if unit not in BASE_UNITS:
+            raise UsageError(f"Column.unit must be one of {sorted(BASE_UNITS)}", found=repr(unit), remedy="convert to SI first")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise UsageError("Column values must be finite", found=f"NaN or infinity at index {int(np.argmin(np.isfinite(array)))}", remedy="drop them")
+        # Little-endian everywhere, so that a digest is the same on every machine.
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        array.setflags(write=False)
+        self._values = array
+        self.unit = unit
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The read-only array, shape (n,)."""
+        return self._values
+
+    @property
+    def dtype(self) -> str:
+        """The dtype as numpy's array-protocol text, such as `<f8`."""
+        return self._values.dtype.str
+
+    def __len__(self) -> int:
+        return int(self._values.shape[0])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Column):
+            return NotImplemented
+        return self.unit == other.unit and self.dtype == other.dtype and bool(np.array_equal(self._values, other._values))
+
+    def __hash__(self) -> int:
+        return hash((self.unit, self.dtype, self._values.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"Column({len(self)} × {self.dtype} in {self.unit})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Column, (self._values, self.unit))
+
+    def to_wire(self, blobs: Blobs | None) -> dict[str, Any]:
+        """The JSON form: inline where short or where there is nowhere to put a blob, else a reference with a summary."""
+        head: dict[str, Any] = {"dtype": self.dtype, "unit": self.unit, "length": len(self)}
+        if len(self) <= INLINE_LENGTH or blobs is None:
+            return {**head, "values": self._values.tolist()}
+        raw = self._values.tobytes()
+        digest = hashlib.sha256(self.dtype.encode() + b"\0" + raw).hexdigest()
+        blobs.put(digest, zlib.compress(raw, 6))
+        return {**head, "blob": digest, "summary": self.summary()}
+
+    def summary(self) -> dict[str, float]:
+        """min, median and max as floats; empty for an empty column."""
+        if len(self) == 0:
+            return {}
+        return {"min": float(self._values.min()), "median": float(np.median(self._values)), "max": float(self._values.max())}
+
+    @classmethod
+    def from_wire(cls, wire: object, blobs: Blobs | None) -> Column:
+        """Inverse of `to_wire`.
+
+        Raises:
+            ReadError: a form, dtype or length that does not fit, a blob that is missing or does not match its digest.
+        """
+        if not isinstance(wire, dict) or not {"dtype", "unit", "length"} <= wire.keys():
+            raise ReadError("a column with dtype, unit and length", found=repr(wire)[:80], remedy="the document is damaged")
+        dtype = _checked_dtype(wire["dtype"])
+        length = wire["length"]
+        if not isinstance(length, int) or not 0 <= length * dtype.itemsize <= _MAX_BYTES:
+            raise ReadError(f"a column length up to {_MAX_BYTES} bytes", found=repr(length), remedy="the document is damaged")
+        if "values" in wire:
+            values = np.asarray(wire["values"], dtype=dtype)
+        elif blobs is None:
+            raise ReadError("the blobs of this document", found=f"only a reference to {wire.get('blob')}", remedy="read it through the notebook that holds it")
+        else:
+            values = _unpack(blobs.get(str(wire.get("blob"))), str(wire.get("blob")), dtype, length)
+        if values.shape != (length,):
+            raise ReadError(f"a column of {length} values", found=f"shape {values.shape}", remedy="the document is damaged")
+        return cls(values, wire["unit"])
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """The JSON Schema of the wire form, for msgspec's schema hook."""
+        return {
+            "type": "object",
+            "required": ["dtype", "unit", "length"],
+            "properties": {
+                "dtype": {"type": "string"},
+                "unit": {"type": "string"},
+                "length": {"type": "integer", "minimum": 0},
+                "values": {"type": "array"},
+                "blob": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                "summary": {"type": "object"},
+            },
+        }
+
+
+def _checked_dtype(text: object) -> np.dtype[Any]:
+    try:
+        dtype = np.dtype(str(text))
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.kind not in _KINDS:
+        raise ReadError("a column dtype of bool, integer or float kind", found=repr(text), remedy="the document is damaged")
+    return dtype
+
+
+def _unpack(data: bytes, digest: str, dtype: np.dtype[Any], length: int) -> NDArray[Any]:
+    inflater = zlib.decompressobj()
+    try:
+        raw = inflater.decompress(data, length * dtype.itemsize + 1)
+    except zlib.error as error:
+        raise ReadError("a zlib-compressed column", found=f"blob {digest}: {error}", remedy="restore the blob") from error
+    if len(raw) != length * dtype.itemsize or hashlib.sha256(dtype.str.encode() + b"\0" + raw).hexdigest() != digest:
+        raise ReadError(f"a blob of {length * dtype.itemsize} bytes with digest {digest}", found="other bytes", remedy="restore the blob")
+    return np.frombuffer(raw, dtype=dtype)

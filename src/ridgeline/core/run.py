@@ -1,0 +1,34 @@
+"""`Run`: one dated record of what was measured, from which every verdict can be replayed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .facts import Facts
+from .verdict import Diagnosis
+
+__all__ = ["Run"]
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.run/1"):
+    """One record of the notebook.
+
+    Args:
+        id: unique, sortable by time (`YYYYMMDDTHHMMSS-xxxxxxxx`).
+        verb: the flow that wrote it, such as `diagnose` or `probe`.
+        at: ISO 8601 time with zone.
+        software: versions of Python, ridgeline and the frameworks in use.
+        commit: commit of the target's repository, null outside one; `+dirty` is appended when the tree is changed.
+        method: the recipe: warm-up, samples, processes, instruments.
+        facts: what was measured.
+        diagnosis: what was concluded then; a replay must reach the same.
+    """
+
+    id: str
+    verb: str
+    at: str
+    software: dict[str, str]
+    commit: str | None
+    method: str
+    facts: Facts
+    diagnosis: Diagnosis | None = None

@@ -1,0 +1,72 @@
+"""`Samples`: every measured call, never only a summary."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from .column import Column
+from .errors import UsageError
+
+__all__ = ["FLAG_GC", "FLAG_PREEMPTED", "FLAG_THROTTLED", "Samples"]
+
+FLAG_THROTTLED = 1
+FLAG_PREEMPTED = 2
+FLAG_GC = 4
+
+
+class Samples(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns over n samples; a column that could not be taken is null.
+
+    Args:
+        wall_s: seconds of one call, shape (n,): the time of the sample ÷ inner iterations.
+        start_s: start relative to the first sample, shape (n,).
+        process: index of the process that took it, shape (n,).
+        inner: iterations inside one sample, shape (n,), ≥ 1.
+        thread_cpu_s: CPU seconds of the calling thread over the sample.
+        process_cpu_s: CPU seconds of all threads of the process over the sample.
+        run_queue_s: seconds the calling thread was runnable but not running.
+        system_s: seconds in the kernel. Tick-sampled on most kernels: only sums over many samples mean something.
+        involuntary_switches, voluntary_switches, minor_faults, major_faults, gc_collections: counts over the sample.
+        input_id: which input was used.
+        flags: bits `FLAG_*`.
+        method: how they were taken, for the recipe.
+        timer_s: cost of one timer pair on this machine.
+    """
+
+    wall_s: Column
+    start_s: Column
+    process: Column
+    inner: Column
+    thread_cpu_s: Column | None = None
+    process_cpu_s: Column | None = None
+    run_queue_s: Column | None = None
+    system_s: Column | None = None
+    involuntary_switches: Column | None = None
+    voluntary_switches: Column | None = None
+    minor_faults: Column | None = None
+    major_faults: Column | None = None
+    gc_collections: Column | None = None
+    input_id: Column | None = None
+    flags: Column | None = None
+    method: str = ""
+    timer_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        length = len(self.wall_s)
+        for name in self.__struct_fields__:
+            column = getattr(self, name)
+            if isinstance(column, Column) and len(column) != length:
+                raise UsageError(f"Samples columns of one length ({length})", found=f"{name} with {len(column)}", remedy="take all columns per sample")
+        if length and not np.all(self.wall_s.values >= 0):
+            raise UsageError("Samples.wall_s ≥ 0", found="a negative time", remedy="use a monotonic clock")
+
+    def __len__(self) -> int:
+        return len(self.wall_s)
+
+    def mean(self, name: str) -> float | None:
+        """Mean of a column over all calls (weighting a sample by its inner iterations where the column is a sum), `None` if absent or empty."""
+        column = getattr(self, name)
+        if column is None or len(self) == 0:
+            return None
+        return float(column.values.sum() / (len(self) if name == "wall_s" else self.inner.values.sum()))

@@ -1,0 +1,261 @@
+"""`Need`, `Diagnosis`, `Experiment`: what to measure next and why, what was concluded, and whether a promise held.
+
+`Diagnosis` is the JSON contract `ridgeline.diagnosis/1`: its fields are only ever added to.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .facts import Caution, ClockState
+from .quantity import Quantity
+
+__all__ = [
+    "Action",
+    "Bottleneck",
+    "Bound",
+    "Diagnosis",
+    "Evidence",
+    "Experiment",
+    "GroundTruth",
+    "LevelSummary",
+    "Need",
+    "OperatorSummary",
+    "OverheadSummary",
+    "RunnerUp",
+    "StageSummary",
+    "Tried",
+    "WallShares",
+    "Where",
+]
+
+Bound = Literal["compute", "bandwidth", "latency", "mixed", "none", "inconclusive"]
+Metric = Literal["latency", "period"]
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """What to measure next.
+
+    Args:
+        level: 1 to 5.
+        instrument: `samples`, `sentinels`, `device`, `wall-split`, `operators`, `dispatch`, `hot-spots`.
+        on: the part of the target, empty for all of it.
+        because: one sentence for the progress line and the record.
+    """
+
+    level: int
+    instrument: str
+    on: str = ""
+    because: str = ""
+
+
+class GroundTruth(msgspec.Struct, frozen=True, kw_only=True):
+    """Uninstrumented wall clock, in seconds; p99 fields are null under the sample-size limit (see `stats.quantile_interval`)."""
+
+    samples: int
+    processes: int
+    warmup: int
+    first_s: float | None
+    median_s: float
+    median_ci_s: tuple[float, float]
+    p99_s: float | None
+    p99_ci_s: tuple[float, float] | None
+    min_s: float
+    batched_s: float | None
+    noise_floor: float | None
+    overhead_s: float | None
+
+
+class WallShares(msgspec.Struct, frozen=True, kw_only=True):
+    """Shares of the wall; see `core.facts.WallSplit`."""
+
+    blocked: float
+    waiting: float
+    system: float
+    interpreter: float
+    kernels: float
+
+
+class LevelSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One level as reported. `perturbed` is null where the interval straddles ±10 %."""
+
+    level: int
+    instrument: str
+    total_s: float | None
+    ratio_to_ground_truth: Quantity | None
+    perturbed: bool | None
+    skipped: str | None
+
+
+class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage of a pipeline: median seconds and share of the wall."""
+
+    name: str
+    median_s: float
+    share: float
+
+
+class OperatorSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One operator as reported; total_s and share are null when the level was perturbed."""
+
+    name: str
+    kind: str
+    calls: float
+    total_s: float | None
+    share: float | None
+    flop: float | None
+    bytes: int | None
+    achieved_flop_per_s: Quantity | None
+    achieved_byte_per_s: Quantity | None
+    f_c: Quantity | None
+    f_b: Quantity | None
+    intensity: float | None
+    bound: str
+    ran_on: str
+    precision: str
+    threads: int | None
+    where: Where | None = None
+    inserted: bool = False
+    reason: str = ""
+
+
+class OverheadSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """operators_s: union of operator intervals; wall_s: wall of the *instrumented* calls; gap_s = wall_s − operators_s, never clamped."""
+
+    operators_s: float
+    wall_s: float
+    gap_s: float
+    gap_share: float
+
+
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """The place; fields that do not apply are null."""
+
+    stage: str | None = None
+    operator: str | None = None
+    function: str | None = None
+    file: str | None = None
+    line: int | None = None
+    instruction: str | None = None
+    lane: str | None = None
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """A named number that a conclusion stands on."""
+
+    name: str
+    quantity: Quantity
+
+
+class Bottleneck(msgspec.Struct, frozen=True, kw_only=True):
+    """Where, which bound, which cause, on what evidence; `confirmed` only after an intervention moved the time as predicted."""
+
+    where: Where
+    bound: Bound
+    cause: str
+    share: float
+    evidence: tuple[Evidence, ...]
+    confirmed: bool = False
+    summary: str = ""
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True):
+    """A named change and its promise.
+
+    Args:
+        id: unique in the diagnosis, such as `a1`.
+        action: a name from the table of causes.
+        on: the place it applies to.
+        because: one sentence with the arithmetic.
+        metric: `latency` of one call or `period` between results.
+        speedup: (low, high) of the whole target.
+        median_after_s: (low, high) seconds.
+        combines: ids of the actions that a combination is made of.
+    """
+
+    id: str
+    action: str
+    on: str
+    because: str
+    metric: Metric
+    speedup: tuple[float, float]
+    median_after_s: tuple[float, float]
+    combines: tuple[str, ...] = ()
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """An action that was applied and measured against the original."""
+
+    action: str
+    id: str
+    verdict: str
+    speedup: tuple[float, float]
+    promised: tuple[float, float]
+    kept: bool
+    output_ok: bool
+
+
+class RunnerUp(msgspec.Struct, frozen=True, kw_only=True):
+    """The next-best explanation or the next place, with its share of the wall."""
+
+    where: Where
+    bound: Bound
+    cause: str
+    share: float
+    summary: str = ""
+
+
+class PartitionSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How a runtime cut the graph between providers."""
+
+    count: int
+    nodes: int
+    delegated: int
+    handoffs: int
+    handoff_s: float | None
+    fallbacks: tuple[str, ...] = ()
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.diagnosis/1"):
+    """The page as data; the contract of `ridgeline diagnose --json`. Seconds, bytes, FLOP throughout."""
+
+    target: str
+    machine: str
+    software: dict[str, str]
+    method: str
+    commit: str | None
+    threads: int
+    allocator: str
+    input: tuple[str, ...]
+    budget: str | None
+    clock: ClockState
+    ground_truth: GroundTruth | None
+    wall_split: WallShares | None
+    levels: tuple[LevelSummary, ...]
+    stages: tuple[StageSummary, ...]
+    operators: tuple[OperatorSummary, ...]
+    overhead: OverheadSummary | None
+    partitions: PartitionSummary | None
+    bottleneck: Bottleneck | None
+    actions: tuple[Action, ...]
+    tried: tuple[Tried, ...]
+    runners_up: tuple[RunnerUp, ...]
+    warnings: tuple[Caution, ...]
+    bound: Bound = "inconclusive"
+    headline: str = ""
+    missing: tuple[str, ...] = ()
+    run: str | None = None
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.experiment/1"):
+    """A promise and what came of it."""
+
+    diagnosis: str
+    action: Action
+    before: str
+    after: str
+    found: tuple[float, float] | None = None
+    verdict: Literal["faster", "slower", "same", "inconclusive", "incomparable"] = "inconclusive"
+    kept: bool = False

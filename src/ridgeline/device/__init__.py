@@ -1,0 +1,1 @@
+"""The catalogue of devices, as data files with source and date."""

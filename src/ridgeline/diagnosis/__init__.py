@@ -1,0 +1,1 @@
+"""Facts to Need or Diagnosis: pure rules that never measure."""

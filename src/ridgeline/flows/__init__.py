@@ -1,0 +1,1 @@
+"""One module a verb: joins measuring with deciding and writes Runs. This is the public API."""

@@ -1,0 +1,1 @@
+"""Instruments: the harness, operator profiles, the wall split, sentinels, sampled stacks, the probe."""

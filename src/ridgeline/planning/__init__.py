@@ -1,0 +1,1 @@
+"""Graph decisions of a compiler. Nothing lives here yet; the door is reserved by the design."""

@@ -1,0 +1,1 @@
+"""Bytes that other tools wrote, turned into the nouns of core."""

@@ -1,0 +1,1 @@
+"""Statistics as pure functions, every formula with its source."""

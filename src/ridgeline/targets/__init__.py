@@ -1,0 +1,1 @@
+"""TARGET to prepared callable in a child process: inputs, shapes, synchronisation."""

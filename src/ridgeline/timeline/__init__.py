@@ -1,0 +1,1 @@
+"""Questions to a timeline: unions, gaps, paths."""

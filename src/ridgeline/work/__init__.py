@@ -1,0 +1,1 @@
+"""What must be done: FLOPs and compulsory bytes of models and calls, from shapes alone."""
