@@ -70,11 +70,15 @@ class Column:
     def __init__(self, values: ArrayLike, unit: str, dtype: DTypeLike | None = None) -> None:
         array = np.array(values, dtype=dtype, copy=True, order="C")
         if array.ndim != 1 or array.dtype.kind not in _KINDS:
-            raise UsageError("Column needs a one-dimensional array of numbers", found=f"{array.ndim} dimensions of {array.dtype}", remedy="flatten it")
+            raise UsageError(
+                "Column needs a one-dimensional array of numbers", found=f"{array.ndim} dimensions of {array.dtype}", remedy="flatten it"
+            )
         if unit not in BASE_UNITS:
             raise UsageError(f"Column.unit must be one of {sorted(BASE_UNITS)}", found=repr(unit), remedy="convert to SI first")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise UsageError("Column values must be finite", found=f"NaN or infinity at index {int(np.argmin(np.isfinite(array)))}", remedy="drop them")
+            raise UsageError(
+                "Column values must be finite", found=f"NaN or infinity at index {int(np.argmin(np.isfinite(array)))}", remedy="drop them"
+            )
         # Little-endian everywhere, so that a digest is the same on every machine.
         array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         array.setflags(write=False)
@@ -140,7 +144,9 @@ class Column:
         if "values" in wire:
             values = np.asarray(wire["values"], dtype=dtype)
         elif blobs is None:
-            raise ReadError("the blobs of this document", found=f"only a reference to {wire.get('blob')}", remedy="read it through the notebook that holds it")
+            raise ReadError(
+                "the blobs of this document", found=f"only a reference to {wire.get('blob')}", remedy="read it through the notebook that holds it"
+            )
         else:
             values = _unpack(blobs.get(str(wire.get("blob"))), str(wire.get("blob")), dtype, length)
         if values.shape != (length,):

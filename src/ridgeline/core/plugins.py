@@ -42,7 +42,9 @@ def load(kind: str, name: str) -> Any:
         return point.load()
     except Exception as error:  # whatever a stranger's module raises at import
         owner = point.dist.name if point.dist else "unknown distribution"
-        raise PluginError(f"plugin {name} of {owner} to load", found=f"{type(error).__name__}: {error}", remedy=f"update or remove {owner}") from error
+        raise PluginError(
+            f"plugin {name} of {owner} to load", found=f"{type(error).__name__}: {error}", remedy=f"update or remove {owner}"
+        ) from error
 
 
 def plugins(kind: str) -> Iterator[tuple[str, Any]]:

@@ -54,7 +54,9 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
             if not math.isfinite(number):
                 raise UsageError(f"Quantity.{name} must be finite", found=repr(number), remedy="leave the quantity out where nothing is known")
         if not self.low <= self.value <= self.high:
-            raise UsageError("Quantity needs low ≤ value ≤ high", found=f"low={self.low!r} value={self.value!r} high={self.high!r}", remedy="sort the ends")
+            raise UsageError(
+                "Quantity needs low ≤ value ≤ high", found=f"low={self.low!r} value={self.value!r} high={self.high!r}", remedy="sort the ends"
+            )
         if not 0 < self.confidence <= 1:
             raise UsageError("Quantity.confidence must lie in (0, 1]", found=repr(self.confidence), remedy="give the coverage of the interval")
         if self.unit not in BASE_UNITS:

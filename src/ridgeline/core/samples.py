@@ -57,7 +57,9 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
         for name in self.__struct_fields__:
             column = getattr(self, name)
             if isinstance(column, Column) and len(column) != length:
-                raise UsageError(f"Samples columns of one length ({length})", found=f"{name} with {len(column)}", remedy="take all columns per sample")
+                raise UsageError(
+                    f"Samples columns of one length ({length})", found=f"{name} with {len(column)}", remedy="take all columns per sample"
+                )
         if length and not np.all(self.wall_s.values >= 0):
             raise UsageError("Samples.wall_s ≥ 0", found="a negative time", remedy="use a monotonic clock")
 

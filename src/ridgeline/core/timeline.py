@@ -56,7 +56,9 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", ta
         length = len(self.start_tick)
         for field in ("duration_tick", "name", "track"):
             if len(getattr(self, field)) != length:
-                raise UsageError(f"Timeline columns of one length ({length})", found=f"{field} with {len(getattr(self, field))}", remedy="mend the reader")
+                raise UsageError(
+                    f"Timeline columns of one length ({length})", found=f"{field} with {len(getattr(self, field))}", remedy="mend the reader"
+                )
         for field in ("start_tick", "duration_tick"):
             if getattr(self, field).values.dtype.kind not in "iu":
                 raise UsageError("Timeline times in integer ticks", found=f"{field} as {getattr(self, field).dtype}", remedy="convert to ticks")

@@ -16,9 +16,7 @@ from .errors import UsageError
 __all__ = ["BASE_UNITS", "format_quantity", "format_share", "format_speedup", "parse"]
 
 #: Units in which data is kept. "1" is a pure number or a share.
-BASE_UNITS = frozenset(
-    {"s", "B", "FLOP", "FLOP/s", "op/s", "B/s", "Hz", "W", "J", "K", "1", "FLOP/B", "count", "count/s", "USD/h", "USD", "cycle"}
-)
+BASE_UNITS = frozenset({"s", "B", "FLOP", "FLOP/s", "op/s", "B/s", "Hz", "W", "J", "K", "1", "FLOP/B", "count", "count/s", "USD/h", "USD", "cycle"})
 
 _DECIMAL = {"": 1.0, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
@@ -76,13 +74,22 @@ def _split_unit(suffix: str | None, unit: str, text: str) -> tuple[float, str]:
                 return _DECIMAL[prefix], _SPELLINGS[spelling]
             if prefix in _BINARY and _SPELLINGS[spelling] in {"B", "B/s"}:
                 return _BINARY[prefix], _SPELLINGS[spelling]
-    raise UsageError(f"a unit that ridgeline knows, for a quantity in {unit}", found=f"{suffix!r} in {text!r}", remedy=f"write it like {_example(unit)}")
+    raise UsageError(
+        f"a unit that ridgeline knows, for a quantity in {unit}", found=f"{suffix!r} in {text!r}", remedy=f"write it like {_example(unit)}"
+    )
 
 
 def _example(unit: str) -> str:
-    return {"s": "33.3ms", "B": "64MiB", "FLOP/s": "128GFLOP/s", "B/s": "13GB/s", "1": "0.6 or 60%", "FLOP": "3.4GFLOP", "Hz": "4kHz", "count": "300"}.get(
-        unit, f"12{unit}"
-    )
+    return {
+        "s": "33.3ms",
+        "B": "64MiB",
+        "FLOP/s": "128GFLOP/s",
+        "B/s": "13GB/s",
+        "1": "0.6 or 60%",
+        "FLOP": "3.4GFLOP",
+        "Hz": "4kHz",
+        "count": "300",
+    }.get(unit, f"12{unit}")
 
 
 def format_quantity(value: float, unit: str, digits: int = 3) -> str:
