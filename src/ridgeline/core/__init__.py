@@ -1,5 +1,6 @@
 """The nouns of ridgeline: frozen, typed, in SI units, the same as API, file and wire."""
 
+from .budget import Budget, BudgetState, parse_budget
 from .column import Blobs, Column, MemoryBlobs
 from .device import Ceiling, Cost, Device, Engine, Link, MemoryLevel, Precision, System
 from .errors import (
@@ -31,6 +32,7 @@ from .facts import (
     TargetInfo,
     WallSplit,
 )
+from .finding import DoctorReport, Finding
 from .graph import DTYPE_BYTES, Graph, Op, Placement, Tensor, TripCount
 from .prediction import Prediction
 from .quantity import Quantity, product, quotient, total
@@ -59,11 +61,11 @@ from .verdict import (
 )
 
 __all__ = [
-    "DTYPE_BYTES", "Action", "BackendUnavailable", "Blobs", "Bottleneck", "Bound", "BufferUse", "Caution", "Ceiling", "ClockState", "Column",
-    "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "Engine", "Evaluate", "Evidence", "Experiment", "Facts", "Graph", "GroundTruth",
-    "HotSpot", "HotSpots", "LevelRecord", "LevelSummary", "Link", "Links", "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op",
-    "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange", "OverheadSummary", "Parameter", "PartitionSummary", "Placement", "PluginError",
-    "Precision", "Prediction", "Quantity", "ReadError", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "Site", "Space",
-    "StageSummary", "System", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "Track", "Trial", "Tried", "TripCount", "Unstable", "UsageError",
-    "WallShares", "WallSplit", "Where", "product", "quotient", "total",
+    "DTYPE_BYTES", "Action", "BackendUnavailable", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetState", "BufferUse", "Caution", "Ceiling",
+    "ClockState", "Column", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "Evidence",
+    "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "LevelRecord", "LevelSummary", "Link", "Links", "Machine",
+    "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange", "OverheadSummary",
+    "Parameter", "PartitionSummary", "Placement", "PluginError", "Precision", "Prediction", "Quantity", "ReadError", "RidgelineError", "Run",
+    "RunnerUp", "Samples", "Sentinels", "Site", "Space", "StageSummary", "System", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "Track",
+    "Trial", "Tried", "TripCount", "Unstable", "UsageError", "WallShares", "WallSplit", "Where", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip
