@@ -1,0 +1,166 @@
+"""`Case`: the facts and what follows from them by arithmetic alone, so that every rule reads the same numbers.
+
+`Finding` is what a rule returns. A rule never asks for measurements and never compares itself with other rules: ranking is in `verdict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ridgeline.core import Bound, Evidence, Facts, OperatorRow, Quantity, Where
+
+from .judge import Judged, judge
+
+__all__ = ["Case", "Finding", "Proposal", "Rule"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """An action with the local gain it promises on the finding's share.
+
+    Attributes:
+        action: a name from the table of causes.
+        because: one sentence with the arithmetic.
+        gain: (low, high) factor by which the affected share shrinks; `inf` deletes it.
+        metric: `latency`, or `period` where one call does not get shorter.
+        share: share of the wall it acts on; the finding's if `None`.
+    """
+
+    action: str
+    because: str
+    gain: tuple[float, float]
+    metric: str = "latency"
+    share: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One possible bottleneck.
+
+    Attributes:
+        cause: a name from the table of causes.
+        bound: what limits it.
+        share: share of the wall.
+        where: the place.
+        evidence: numbers it stands on.
+        proposals: actions, best first.
+        summary: one sentence for the page.
+        healthy: whether the place already runs at its ceiling and only cheaper work would help.
+        rank: replaces the recoverable share in the ranking where a rule knows better.
+    """
+
+    cause: str
+    bound: Bound
+    share: float
+    where: Where
+    evidence: tuple[Evidence, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    summary: str = ""
+    healthy: bool = False
+    rank: float | None = None
+
+    @property
+    def recoverable(self) -> float:
+        """Share of the wall that the best action deletes at the least: share × (1 − 1 ÷ low gain)."""
+        if self.rank is not None:
+            return self.rank
+        return max((_saved(p, self.share) for p in self.proposals if p.metric == "latency"), default=0.0)
+
+
+def _saved(proposal: Proposal, share: float) -> float:
+    return (share if proposal.share is None else proposal.share) * (1.0 - 1.0 / max(1.0, proposal.gain[0]))
+
+
+class Rule:
+    """Base of a rule: facts in, findings out. Register it as an entry point in group `ridgeline.rules`.
+
+    Life cycle: made once per diagnosis, `findings` is called once with a complete case.
+    """
+
+    #: causes this rule may name
+    causes: tuple[str, ...] = ()
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield what this rule sees; nothing where its evidence is missing."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+
+@dataclass(frozen=True)
+class Case:
+    """Facts plus derived numbers. All shares are of the wall of one call of the target."""
+
+    facts: Facts
+    cores: int = field(default=1)
+
+    @classmethod
+    def of(cls, facts: Facts) -> Case:
+        """Build the case of some facts."""
+        return cls(facts=facts, cores=facts.machine.cpus_usable)
+
+    @cached_property
+    def wall_s(self) -> float:
+        """Median wall of the ground truth, seconds; 0 without samples."""
+        samples = self.facts.samples
+        return float(np.median(samples.wall_s.values)) if samples is not None and len(samples) else 0.0
+
+    @cached_property
+    def shares_hold(self) -> bool:
+        """Whether the operator level's times may be used: it exists and is not perturbed (unknown counts as usable)."""
+        return self.facts.operators is not None and not any(record.level == 3 and record.perturbed for record in self.facts.levels)
+
+    @cached_property
+    def threads(self) -> int:
+        """Threads an operator is taken to use when it does not say."""
+        return self.facts.target.threads or 1
+
+    @cached_property
+    def judged(self) -> list[Judged]:
+        """Every operator with its numbers, in order of execution."""
+        table = self.facts.operators
+        if table is None:
+            return []
+        return judge(self.facts, table.wall_s.value, self.threads)
+
+    @cached_property
+    def operator_calls(self) -> float:
+        """Operators issued in one call of the target, views and Python calls left out."""
+        return sum(row.calls for row in self.rows if row.group not in ("view", "python", "blocking"))
+
+    @property
+    def rows(self) -> Sequence[OperatorRow]:
+        """The operator rows, empty where there are none."""
+        return self.facts.operators.rows if self.facts.operators else ()
+
+    @cached_property
+    def dispatch_share(self) -> float:
+        """Operators × fitted cost ÷ wall, at most 1; 0 where there is no fit."""
+        fit = self.facts.dispatch
+        return min(1.0, fit.per_operator_s.value * fit.operators / self.wall_s) if fit and self.wall_s else 0.0
+
+    def share_of(self, name: str) -> float:
+        """A share of the wall split by name, 0 where it was not measured."""
+        split = self.facts.wall_split
+        return float(getattr(split, name).value) if split is not None else 0.0
+
+    def sum_of(self, parts: Sequence[Judged]) -> float:
+        """Share of several operators together, never above 1."""
+        return min(1.0, sum(part.share for part in parts))
+
+    def where(self, part: Judged) -> Where:
+        """The place of an operator: its name and, where known, its source line."""
+        site = part.row.site
+        return Where(
+            operator=part.row.name,
+            function=site.function if site else None,
+            file=site.file if site else None,
+            line=site.line if site else None,
+        )
+
+
+def measured_share(name: str, value: float, *, origin: str) -> Evidence:
+    """Evidence that is a plain share."""
+    return Evidence(name=name, quantity=Quantity.exact(value, "1", source="measured", origin=origin))

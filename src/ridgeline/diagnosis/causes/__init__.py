@@ -1,0 +1,1 @@
+"""The rules: one module a family of causes. Each is an entry point in group `ridgeline.rules`."""

@@ -1,0 +1,121 @@
+"""Arithmetic at its ceiling: multiply-adds near the practical peak, and special functions at the rate the machine has for them.
+
+An engine's own ceiling counts: exp, tanh and erf look like waiting when they are held against multiply-adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ridgeline.core import Device, Evidence, Precision
+
+from ..case import Case, Finding, Proposal, Rule
+from ..ceilings import arithmetic_ceiling
+from ..judge import BOUND_LOW, Judged
+
+__all__ = ["NearPeak", "SpecialFunctions"]
+
+_SPECIAL = ("exp", "tanh", "erf", "divide")
+#: Precisions one may fall to, in order; what is already at the last has nothing below.
+_LOWER: dict[Precision, tuple[Precision, ...]] = {
+    "fp64": ("fp32",),
+    "fp32": ("bf16", "fp16", "int8"),
+    "bf16": ("int8",),
+    "fp16": ("int8",),
+}
+
+
+class NearPeak(Rule):
+    """Names `near-peak`: dense arithmetic at a good share of its ceiling; only less or cheaper arithmetic helps."""
+
+    causes = ("near-peak",)
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield one finding for all compute-bound operators on the `fma` engine."""
+        parts = [part for part in case.judged if part.row.engine == "fma" and part.bound in ("compute", "mixed")]
+        if not parts or not case.shares_hold:
+            return
+        top = max(parts, key=lambda part: part.share)
+        if top.f_c is None:
+            return
+        share = case.sum_of(parts)
+        yield Finding(
+            cause="near-peak",
+            bound="compute" if top.bound == "compute" else "mixed",
+            share=share,
+            where=case.where(top),
+            evidence=_evidence(top),
+            proposals=tuple(self._proposals(case, top)),
+            summary=f"multiply-adds at {top.f_c.value:.0%} of the {top.row.placement.precision} ceiling of {top.threads} thread{'s' * (top.threads > 1)}",
+            healthy=True,
+        )
+
+    def _proposals(self, case: Case, top: Judged) -> Iterator[Proposal]:
+        device = case.facts.device
+        lower = _best_lower(device, top.row.placement.precision, top.threads) if device else None
+        if lower is not None:
+            precision, ratio = lower
+            yield Proposal(
+                action="lower-precision",
+                because=f"the {precision} ceiling of this machine is {ratio:.1f}× the {top.row.placement.precision} one",
+                gain=(max(1.1, 0.6 * ratio), ratio),
+            )
+        assert top.f_c is not None
+        if top.f_c.value < 0.85:
+            yield Proposal(
+                action="cheaper-algorithm",
+                because=f"at {top.f_c.value:.0%} of the ceiling the same arithmetic could run up to {0.85 / top.f_c.value:.2f}× faster",
+                gain=(1.0, max(1.0, 0.85 / top.f_c.value)),
+            )
+        yield Proposal(action="prune", because="half of the arithmetic is half of the time while it stays dense", gain=(1.2, 2.0))
+
+
+class SpecialFunctions(Rule):
+    """Names `special-functions`: exp, tanh, erf or division at the ceiling of their own engine."""
+
+    causes = ("special-functions",)
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield one finding for all operators on special engines that reach 0.4 of their ceiling and are not bandwidth bound."""
+        parts = [part for part in case.judged if part.row.engine in _SPECIAL and part.f_c and part.f_c.value >= BOUND_LOW and part.bound != "bandwidth"]
+        if not parts or not case.shares_hold:
+            return
+        top = max(parts, key=lambda part: part.share)
+        assert top.f_c is not None
+        yield Finding(
+            cause="special-functions",
+            bound="compute",
+            share=case.sum_of(parts),
+            where=case.where(top),
+            evidence=_evidence(top),
+            proposals=tuple(self._proposals(case, top)),
+            summary=f"{top.row.engine} at {top.f_c.value:.0%} of the rate this machine has for it",
+        )
+
+    def _proposals(self, case: Case, top: Judged) -> Iterator[Proposal]:
+        yield Proposal(action="cheaper-function", because="a polynomial or a clipped linear form costs a few multiply-adds", gain=(1.5, 6.0))
+        device, engine = case.facts.device, top.row.engine
+        if device is None or engine is None or top.achieved_flop_per_s is None:
+            return
+        best = arithmetic_ceiling(device, engine, top.row.placement.precision, top.threads)
+        if best is not None and best.value > 1.3 * top.achieved_flop_per_s.value:
+            ratio = best.value / top.achieved_flop_per_s.value
+            yield Proposal(action="vectorise-math", because=f"another library reaches {ratio:.1f}× this rate here", gain=(max(1.1, 0.7 * ratio), ratio))
+
+
+def _evidence(part: Judged) -> tuple[Evidence, ...]:
+    found = [("f_c", part.f_c), ("achieved", part.achieved_flop_per_s), ("f_b", part.f_b)]
+    return tuple(Evidence(name=name, quantity=quantity) for name, quantity in found if quantity is not None)
+
+
+def _best_lower(device: Device, precision: Precision, threads: int) -> tuple[Precision, float] | None:
+    """The lower precision with the highest ceiling, and its ratio to the present one; `None` where nothing lower is faster here."""
+    now = arithmetic_ceiling(device, "fma", precision, threads)
+    if now is None:
+        return None
+    options: list[tuple[float, Precision]] = []
+    for lower in _LOWER.get(precision, ()):
+        ceiling = arithmetic_ceiling(device, "fma", lower, threads)
+        if ceiling is not None and ceiling.value > 1.1 * now.value:
+            options.append((ceiling.value / now.value, lower))
+    return (max(options)[1], max(options)[0]) if options else None

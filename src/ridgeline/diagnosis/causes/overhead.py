@@ -1,0 +1,144 @@
+"""Time outside the kernels: the interpreter, the dispatch of operators, and memory that is asked for and given back on every call.
+
+Dispatch is judged by operator count × a fitted cost and never by the profile of tiny operators, which measures the profiler. Allocation is judged by system *time*
+and never by fault counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ridgeline.core import Evidence, HotSpot, Quantity, Where
+from ridgeline.core.units import format_quantity
+
+from ..case import Case, Finding, Proposal, Rule, measured_share
+from ..judge import Judged
+
+__all__ = ["Allocation", "Dispatch", "Interpreter"]
+
+_LEAST = 0.2
+#: Share of the cost of dispatching one operator that is itself spent in the interpreter: what a Python loop over operators shows as interpreter time.
+_INTERPRETED_DISPATCH = 0.5
+
+
+class Dispatch(Rule):
+    """Names `dispatch` when the count of operators, not their work, makes the time."""
+
+    causes = ("dispatch",)
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield at most one finding."""
+        fit, share = case.facts.dispatch, case.dispatch_share
+        if fit is None or share < _LEAST:
+            return
+        busiest = max(case.judged, key=lambda part: part.row.calls, default=None)
+        yield Finding(
+            cause="dispatch",
+            bound="latency",
+            share=share,
+            where=case.where(busiest) if busiest else Where(),
+            evidence=(
+                Evidence(name="operators per call", quantity=Quantity.exact(fit.operators, "count", source="counted", origin="operator profile")),
+                Evidence(name="cost of one dispatch", quantity=fit.per_operator_s),
+                measured_share("operators × dispatch ÷ wall", share, origin=fit.how or "fit of time over operator count"),
+            ),
+            proposals=tuple(self._proposals(case, share)),
+            summary=f"{fit.operators:.0f} operators × {format_quantity(fit.per_operator_s.value, 's')} of dispatch is {share:.0%} of the wall",
+        )
+
+    def _proposals(self, case: Case, share: float) -> Iterator[Proposal]:
+        operators = case.facts.dispatch.operators if case.facts.dispatch else 0.0
+        # A compiled graph issues a few fused kernels where the program issued many; ten to one is what fusing short chains gives at the least.
+        name = "compile-graph" if case.facts.dispatch and case.facts.dispatch.library == "torch" else "fuse"
+        yield Proposal(action=name, because=f"{operators:.0f} operators each pay dispatch; fused, a few do", gain=(2.0, max(2.5, min(20.0, operators / 4))))
+        yield Proposal(action="batch", because="one dispatch then serves many items", gain=(2.0, max(2.5, min(20.0, operators / 4))), metric="period")
+
+
+class Interpreter(Rule):
+    """Names `interpreter` when Python bytecode, not native code and not dispatch, makes the time."""
+
+    causes = ("interpreter",)
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield at most one finding with the hottest interpreted line."""
+        split = case.facts.wall_split
+        if split is None:
+            return
+        share = max(0.0, case.share_of("interpreter") - _INTERPRETED_DISPATCH * case.dispatch_share)
+        if share < _LEAST:
+            return
+        spot = _interpreted_spot(case)
+        where = Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where()
+        yield Finding(
+            cause="interpreter",
+            bound="latency",
+            share=share,
+            where=where,
+            evidence=(
+                Evidence(name="interpreter share of the wall", quantity=split.interpreter),
+                measured_share("dispatch share of the wall", case.dispatch_share, origin="operators × fitted cost"),
+            ),
+            proposals=(
+                Proposal(action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, 50.0)),
+                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, 50.0)),
+            ),
+            summary=f"{share:.0%} of the wall is the Python interpreter, not native code",
+        )
+
+
+class Allocation(Rule):
+    """Names `allocation` when the kernel's time for handing out memory, seen as system time, is what costs."""
+
+    causes = ("allocation",)
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield at most one finding; the place is the operator with the most fresh bytes."""
+        share = case.share_of("system")
+        samples = case.facts.samples
+        if share < _LEAST or samples is None:
+            return
+        faults = samples.mean("minor_faults") or 0.0
+        fault_s = case.facts.device.cost("page-fault") if case.facts.device else None
+        explained = faults * fault_s.value / case.wall_s if fault_s and case.wall_s else 0.0
+        fresh = [part for part in case.judged if any(use.fresh for use in part.row.writes or ())]
+        # System time without memory behind it is not allocation (it is reading, writing, waking): say nothing here then.
+        if explained < share / 4 and not _mostly_fresh(fresh):
+            return
+        place = max(fresh, key=_fresh_bytes, default=None)
+        yield Finding(
+            cause="allocation",
+            bound="latency",
+            share=share,
+            where=case.where(place) if place else _spot_where(case),
+            evidence=(
+                measured_share("system time", share, origin="getrusage, per thread"),
+                Evidence(name="page faults per call", quantity=Quantity.exact(faults, "count", source="counted", origin="getrusage")),
+                measured_share("faults × cost of a fault ÷ wall", explained, origin="probe"),
+            ),
+            proposals=(
+                Proposal(action="reuse-buffers", because=f"{share:.0%} of the wall is the kernel clearing fresh pages; kept buffers fault once", gain=(2.0, 20.0)),
+                Proposal(action="change-allocator", because="an allocator that keeps freed blocks does not return them to the kernel", gain=(1.5, 20.0)),
+            ),
+            summary=f"{share:.0%} of the wall is system time for fresh memory ({faults:.0f} page faults a call)",
+        )
+
+
+def _fresh_bytes(part: Judged) -> float:
+    return part.row.calls * sum(use.size_bytes for use in part.row.writes or () if use.fresh)
+
+
+def _mostly_fresh(parts: list[Judged]) -> bool:
+    return sum(map(_fresh_bytes, parts)) >= 2**20
+
+
+def _interpreted_spot(case: Case) -> HotSpot | None:
+    spots = case.facts.hot_spots
+    if spots is None:
+        return None
+    awake = [spot for spot in spots.spots if spot.state != "blocked"]
+    return max(awake, key=lambda spot: spot.samples, default=None)
+
+
+def _spot_where(case: Case) -> Where:
+    spot = _interpreted_spot(case)
+    return Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where()

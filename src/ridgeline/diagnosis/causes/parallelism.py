@@ -1,0 +1,118 @@
+"""Low parallelism: threads that could work and do not.
+
+A kernel that runs on one thread is judged against one thread by every other rule; here the idle cores are put beside it. Spinning is not work: thread counts come from
+the operator's placement, and from CPU time only where the program's own threads sleep when idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ridgeline.core import Quantity, Where
+
+from ..case import Case, Evidence, Finding, Proposal, Rule
+from ..ceilings import bandwidth_ceiling, mix_of
+from ..judge import BOUND_LOW, Judged
+
+__all__ = ["LowParallelism"]
+
+#: Busy CPUs ÷ usable CPUs under which a threaded program counts as out of balance.
+_UNBALANCED = 0.75
+_PARALLEL_GROUPS = ("matmul", "convolution", "attention", "elementwise", "reduction", "normalisation", "movement", "copy", "sort", "gather", "random")
+
+
+class LowParallelism(Rule):
+    """Names `low-parallelism` for kernels on fewer threads than there are CPUs, and for the program's own threads out of balance."""
+
+    causes = ("low-parallelism",)
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield what is idle: kernels first, then imbalance."""
+        if case.cores < 2:
+            return
+        yield from self._imbalance(case)
+        if case.shares_hold:
+            yield from self._kernels(case)
+
+    def _kernels(self, case: Case) -> Iterator[Finding]:
+        parts = [part for part in case.judged if part.threads < case.cores and part.row.group in _PARALLEL_GROUPS and part.kernel_s]
+        if not parts:
+            return
+        top = max(parts, key=lambda part: part.share)
+        share = case.sum_of(parts)
+        gain = _thread_gain(case, top)
+        dense = top.row.engine is not None and top.row.group in ("matmul", "convolution", "attention") and _compute_bound(top)
+        yield Finding(
+            cause="low-parallelism",
+            bound="compute" if dense else ("bandwidth" if top.bound == "bandwidth" else "latency"),
+            share=share,
+            where=case.where(top),
+            evidence=(
+                Evidence(name="threads that worked", quantity=Quantity.exact(top.threads, "count", source="counted", origin="placement")),
+                Evidence(name="CPUs usable", quantity=Quantity.exact(case.cores, "count", source="counted", origin="affinity and quota")),
+            ),
+            proposals=(
+                Proposal(
+                    action="parallelise",
+                    because=f"{top.threads} of {case.cores} CPUs work; all of them reach {gain:.2f}× here",
+                    gain=(1.0 + 0.6 * (gain - 1.0), gain),
+                ),
+            ),
+            summary=f"{top.threads} of {case.cores} CPUs do the work",
+            # Idle cores are the first thing to use where dense arithmetic already runs well on one; elsewhere they stand beside the cause that the kernel has.
+            rank=share * (0.9 if dense else 0.05),
+        )
+
+    def _imbalance(self, case: Case) -> Iterator[Finding]:
+        samples = case.facts.samples
+        if samples is None or not case.wall_s:
+            return
+        process, caller = samples.mean("process_cpu_s"), samples.mean("thread_cpu_s")
+        mean_wall = samples.mean("wall_s")
+        if process is None or caller is None or not mean_wall:
+            return
+        busy, others = process / mean_wall, (process - caller) / mean_wall
+        kernels = case.share_of("kernels")
+        # The caller hands its work to threads (it does little itself) and they do not fill the machine.
+        if caller / mean_wall > 0.3 or others < 0.3 or busy / case.cores >= _UNBALANCED or kernels < 0.3:
+            return
+        gain = case.cores / busy
+        yield Finding(
+            cause="low-parallelism",
+            bound="latency",
+            share=kernels,
+            where=_waiting_line(case),
+            evidence=(
+                Evidence(name="CPUs busy", quantity=Quantity.exact(busy, "count", source="measured", origin="process CPU ÷ wall")),
+                Evidence(name="CPUs usable", quantity=Quantity.exact(case.cores, "count", source="counted", origin="affinity and quota")),
+            ),
+            proposals=(
+                Proposal(
+                    action="rebalance", because=f"{busy:.2f} of {case.cores} CPUs are busy; even shares keep all of them so", gain=(1.0 + (gain - 1) / 2, gain)
+                ),
+            ),
+            summary=f"the program's threads keep {busy:.2f} of {case.cores} CPUs busy",
+            rank=kernels * (1.0 - busy / case.cores) * 2,
+        )
+
+
+def _compute_bound(part: Judged) -> bool:
+    return part.f_c is not None and part.f_c.value >= BOUND_LOW and part.bound == "compute"
+
+
+def _thread_gain(case: Case, part: Judged) -> float:
+    """What all CPUs reach over the present threads: the ratio of ceilings for a bandwidth-bound kernel, of thread counts for the rest."""
+    device = case.facts.device
+    if device is not None and part.bound == "bandwidth":
+        mix = mix_of(part.read_bytes, part.write_bytes)
+        now = bandwidth_ceiling(device, mix, part.threads, max(1.0, part.working_set_bytes))
+        full = bandwidth_ceiling(device, mix, case.cores, max(1.0, part.working_set_bytes))
+        if now and full:
+            return max(1.0, full.value / now.value)
+    return case.cores / part.threads
+
+
+def _waiting_line(case: Case) -> Where:
+    spots = case.facts.hot_spots
+    spot = max(spots.spots, key=lambda s: s.samples, default=None) if spots else None
+    return Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where(lane="threads")

@@ -1,0 +1,76 @@
+"""What no other rule explains: operators far from every ceiling, or native time without an operator profile.
+
+It names no cause. It says where the time is, how far the roof is, and what would have to be measured to tell why, so that a small waste elsewhere is not
+taken for the bottleneck only because it has a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ridgeline.core import Evidence, Where
+
+from ..case import Case, Finding, Rule, measured_share
+from ..judge import Judged
+
+__all__ = ["UNKNOWN", "Unexplained"]
+
+#: The cause of a finding that has none yet.
+UNKNOWN = "unknown"
+_LEAST = 0.25
+#: An unexplained share weighs as if a third of it could be recovered: more than a waste of a tenth, less than a named waste of its own size.
+_WEIGHT = 0.3
+
+
+class Unexplained(Rule):
+    """Names no cause: bound `inconclusive`, with the place and what is missing."""
+
+    causes = (UNKNOWN,)
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield at most one finding."""
+        if case.shares_hold and case.judged:
+            yield from self._operators(case)
+        else:
+            yield from self._native(case)
+
+    def _operators(self, case: Case) -> Iterator[Finding]:
+        parts = [part for part in case.judged if part.bound in ("latency", "inconclusive") and not _explained_elsewhere(part)]
+        if not parts:
+            return
+        share = max(0.0, case.sum_of(parts) - case.dispatch_share - case.share_of("system"))
+        if share < _LEAST:
+            return
+        top = max(parts, key=lambda part: part.share)
+        fractions = [Evidence(name=name, quantity=q) for name, q in (("f_c", top.f_c), ("f_b", top.f_b)) if q is not None]
+        headroom = f", {0.85 / top.f_c.value:.1f}× under the practical ceiling" if top.f_c is not None and top.f_c.value > 0 else ""
+        yield Finding(
+            cause=UNKNOWN,
+            bound="inconclusive",
+            share=share,
+            where=case.where(top),
+            evidence=(*fractions, measured_share("share far from every ceiling", share, origin="operator profile")),
+            summary=f"far from both ceilings on compulsory work{headroom}; the mechanism needs counters or a simulation",
+            rank=share * _WEIGHT,
+        )
+
+    def _native(self, case: Case) -> Iterator[Finding]:
+        share = case.share_of("kernels")
+        if share < _LEAST:
+            return
+        spots = case.facts.hot_spots
+        spot = max(spots.spots, key=lambda s: s.samples, default=None) if spots else None
+        where = Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where()
+        yield Finding(
+            cause=UNKNOWN,
+            bound="inconclusive",
+            share=share,
+            where=where,
+            evidence=(measured_share("native code", share, origin="wall split"),),
+            summary="native code without an operator profile: its work and traffic are not known",
+            rank=share * _WEIGHT,
+        )
+
+
+def _explained_elsewhere(part: Judged) -> bool:
+    return part.row.group in ("movement", "copy", "blocking", "view", "python", "allocation") or part.share < 0.005

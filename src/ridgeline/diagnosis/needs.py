@@ -1,0 +1,54 @@
+"""What to measure next: one level down, and only once the level above has narrowed the search."""
+
+from __future__ import annotations
+
+from ridgeline.core import Facts, Need
+
+from .case import Case
+
+__all__ = ["next_need"]
+
+#: An operator this short is mostly its own dispatch: the count of operators must be judged by a fit.
+_TINY_OPERATOR_S = 100e-6
+
+
+def next_need(facts: Facts) -> Need | None:
+    """The next measurement, or `None` when nothing that can be had would change the verdict.
+
+    An instrument named in `facts.cannot` is never asked for again.
+    """
+    for need in _candidates(facts):
+        if need.instrument not in facts.cannot:
+            return need
+    return None
+
+
+def _candidates(facts: Facts) -> list[Need]:
+    needs: list[Need] = []
+    if facts.samples is None:
+        # Nothing else makes sense before the stopwatch.
+        return [Need(level=1, instrument="samples", because="how long it takes, uninstrumented, is the ground truth")]
+    if facts.device is None:
+        needs.append(Need(level=4, instrument="device", because="every fraction is against a ceiling of this machine"))
+    if facts.wall_split is None:
+        needs.append(Need(level=2, instrument="wall-split", because="blocked, waiting, system, interpreter and kernel time need different fixes"))
+    if needs:
+        return needs
+    case = Case.of(facts)
+    if facts.operators is None and case.share_of("blocked") < 0.95:
+        needs.append(Need(level=3, instrument="operators", because="which operator, how many times, on what shapes"))
+    if facts.operators is not None and facts.dispatch is None and _tiny(case):
+        needs.append(Need(level=3, instrument="dispatch", because="operators this small are judged by a fit of time over their count"))
+    if facts.hot_spots is None and _needs_lines(case):
+        needs.append(Need(level=5, instrument="hot-spots", because="the time is outside the operators: which line"))
+    return needs
+
+
+def _tiny(case: Case) -> bool:
+    return case.operator_calls >= 5 and case.wall_s / case.operator_calls < _TINY_OPERATOR_S
+
+
+def _needs_lines(case: Case) -> bool:
+    outside = case.share_of("blocked") + case.share_of("interpreter") + case.share_of("waiting")
+    opaque = case.facts.operators is None or not case.facts.operators.rows
+    return outside >= 0.2 or opaque or case.share_of("system") >= 0.2

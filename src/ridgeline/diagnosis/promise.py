@@ -1,0 +1,101 @@
+"""From proposals to promises: what a local gain is worth for the whole target, bounded by Amdahl, alone and together.
+
+speedup = 1 ÷ (1 − s + s ÷ g) for a share s and a local gain g (Amdahl, "Validity of the single processor approach", AFIPS 1967).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ridgeline.core import Action, Where
+
+from .case import Finding, Proposal
+
+__all__ = ["promise"]
+
+#: A deleted share can at most be this large: a measured share of 100 % still leaves the call itself.
+_LARGEST_SHARE = 0.995
+_LEAST_SHARE = 0.03
+#: Causes whose share overlaps those of others, and so cannot be added to them.
+_OVERLAPPING = frozenset({"low-parallelism", "interference", "unknown"})
+
+
+def promise(findings: Sequence[Finding], median_s: float) -> tuple[Action, ...]:
+    """Actions of all findings in the order given, the first finding's first, then the combination of the best of the first three.
+
+    Args:
+        findings: ranked, the bottleneck first.
+        median_s: ground truth, seconds.
+    """
+    actions: list[Action] = []
+    leads: list[tuple[Action, Finding, Proposal]] = []
+    for finding in findings:
+        for position, proposal in enumerate(finding.proposals):
+            share = _share(finding, proposal)
+            if share < _LEAST_SHARE or any(a.action == proposal.action and a.on == place(finding.where) for a in actions):
+                continue
+            action = _action(f"a{len(actions) + 1}", finding, proposal, share, median_s)
+            actions.append(action)
+            if position == 0 and proposal.metric == "latency" and finding.cause not in _OVERLAPPING:
+                leads.append((action, finding, proposal))
+    together = _combination(leads[:3], f"a{len(actions) + 1}", median_s)
+    return (*actions, together) if together else tuple(actions)
+
+
+def place(where: Where) -> str:
+    """A place as one short text.
+
+    >>> place(Where(operator="conv1", file="net.py", line=3))
+    'conv1 (net.py:3)'
+    """
+    line = f"{where.file.rsplit('/', 1)[-1]}:{where.line}" if where.file and where.line else ""
+    name = where.operator or where.function or where.stage or where.lane or ""
+    if name and line and line not in name:
+        return f"{name} ({line})"
+    return name or line or "the whole target"
+
+
+def _share(finding: Finding, proposal: Proposal) -> float:
+    return min(_LARGEST_SHARE, finding.share if proposal.share is None else proposal.share)
+
+
+def _whole(share: float, gain: float) -> float:
+    return 1.0 / (1.0 - share + share / gain)
+
+
+def _action(identity: str, finding: Finding, proposal: Proposal, share: float, median_s: float) -> Action:
+    low, high = (_whole(share, max(1.0, gain)) for gain in proposal.gain)
+    return Action(
+        id=identity,
+        action=proposal.action,
+        on=place(finding.where),
+        because=proposal.because,
+        metric="period" if proposal.metric == "period" else "latency",
+        speedup=(low, high),
+        median_after_s=(median_s / high, median_s / low),
+    )
+
+
+def _combination(leads: list[tuple[Action, Finding, Proposal]], identity: str, median_s: float) -> Action | None:
+    if len(leads) < 2:
+        return None
+    shares = [_share(finding, proposal) for _, finding, proposal in leads]
+    if sum(shares) > 1.0:
+        # Shares that overlap would delete the same time twice: keep what fits beside the first.
+        return _combination(leads[:-1], identity, median_s) if len(leads) > 2 else None
+    low, high = (
+        1.0 / (1.0 - sum(share * (1.0 - 1.0 / max(1.0, proposal.gain[end])) for share, (_, _, proposal) in zip(shares, leads, strict=True)))
+        if sum(shares) < _LARGEST_SHARE or end == 0
+        else 1.0 / (1.0 - _LARGEST_SHARE)
+        for end in (0, 1)
+    )
+    return Action(
+        id=identity,
+        action=" + ".join(action.action for action, _, _ in leads),
+        on=", ".join(dict.fromkeys(action.on for action, _, _ in leads)),
+        because="the best of each of the top causes together; their shares are disjoint",
+        metric="latency",
+        speedup=(low, max(low, high)),
+        median_after_s=(median_s / max(low, high), median_s / low),
+        combines=tuple(action.id for action, _, _ in leads),
+    )

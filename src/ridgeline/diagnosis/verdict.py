@@ -1,0 +1,211 @@
+"""From findings to the page: ranks what the rules saw, decides between a bottleneck, health and *cannot tell*, and fills the contract.
+
+The bottleneck is the finding whose best action deletes the most of the wall at the least it promises; not the largest share, since a share that runs at its
+ceiling cannot be deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ridgeline.core import (
+    Bottleneck,
+    Caution,
+    Diagnosis,
+    Facts,
+    LevelSummary,
+    OperatorSummary,
+    OverheadSummary,
+    RunnerUp,
+    WallShares,
+    Where,
+)
+
+from .case import Case, Finding, Rule
+from .causes.unexplained import UNKNOWN
+from .ground_truth import ground_truth
+from .judge import BOUND_HIGH, BOUND_LOW, Judged
+from .promise import place, promise
+
+__all__ = ["conclude"]
+
+#: Under this recoverable share of the wall there is nothing worth a change.
+_WORTH = 0.08
+#: A finding smaller than this is not shown.
+_SHOWN = 0.03
+_FEW_SAMPLES = 20
+
+
+def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
+    """Apply the rules to complete facts.
+
+    Args:
+        facts: everything that could be had.
+        rules: from the plugin door.
+
+    Returns:
+        A `Diagnosis` whose run-level fields (software, method, commit) are still empty; flows fill them.
+    """
+    case = Case.of(facts)
+    found = [f for rule in rules for f in rule.findings(case) if f.share >= _SHOWN]
+    ranked = sorted(found, key=lambda f: (-f.recoverable, -f.share, f.cause))
+    top = ranked[0] if ranked else None
+    healthy = _healthy(case, ranked)
+    shown = [] if healthy else ranked
+    if not healthy and (top is None or (top.recoverable < _WORTH and top.cause != UNKNOWN and not top.healthy)):
+        top = _undecided(case)
+        shown = [top, *ranked]
+    bottleneck = None if healthy or top is None else _bottleneck(top)
+    actions = () if healthy or (top is not None and top.bound == "inconclusive" and top.cause == UNKNOWN) else promise(shown, case.wall_s)
+    split = facts.wall_split
+    return Diagnosis(
+        target=facts.target.spec,
+        machine=f"{facts.machine.cpu_model}, {facts.machine.cpus_usable} CPUs usable",
+        software={},
+        method="",
+        commit=None,
+        threads=facts.target.threads,
+        allocator=facts.target.allocator,
+        input=facts.target.inputs,
+        budget=facts.target.budget or None,
+        clock=facts.clock,
+        ground_truth=ground_truth(facts),
+        wall_split=WallShares(**{name: getattr(split, name).value for name in WallShares.__struct_fields__}) if split else None,
+        levels=tuple(_levels(facts)),
+        stages=(),
+        operators=tuple(_operator(case, part) for part in sorted(case.judged, key=lambda p: -p.row.total_s.value)),
+        overhead=_overhead(facts),
+        partitions=None,
+        bottleneck=bottleneck,
+        actions=actions,
+        tried=(),
+        runners_up=tuple(_runner_up(f) for f in (ranked if healthy else shown[1:])[:5]),
+        warnings=tuple(_warnings(case, top)),
+        bound="none" if healthy else (top.bound if top else "inconclusive"),
+        headline=_headline(case, top, healthy),
+        missing=tuple(f"{name}: {why}" for name, why in facts.cannot.items()),
+    )
+
+
+def _healthy(case: Case, ranked: list[Finding]) -> bool:
+    """Healthy: what dominates runs at its ceiling with nothing cheaper to be had here, or nothing at all is worth a change."""
+    if case.facts.samples is None or case.facts.wall_split is None:
+        return False
+    if not ranked:
+        return case.shares_hold and bool(case.judged)
+    top = ranked[0]
+    if top.cause == UNKNOWN or top.bound == "inconclusive":
+        return False
+    if top.healthy:
+        return all(proposal.action not in ("lower-precision", "cheaper-algorithm", "parallelise") for proposal in top.proposals) and top.share >= 0.5
+    return top.recoverable < _WORTH and case.shares_hold and any(finding.healthy and finding.share >= 0.5 for finding in ranked)
+
+
+def _undecided(case: Case) -> Finding:
+    largest = max(case.judged, key=lambda part: part.share, default=None) if case.shares_hold else None
+    return Finding(
+        cause=UNKNOWN,
+        bound="inconclusive",
+        share=largest.share if largest else 0.0,
+        where=case.where(largest) if largest else Where(),
+        summary="no cause takes enough of the wall to be worth a change, and not enough of it is known to call it healthy",
+    )
+
+
+def _bottleneck(top: Finding) -> Bottleneck:
+    return Bottleneck(where=top.where, bound=top.bound, cause=top.cause, share=min(1.0, top.share), evidence=top.evidence, summary=top.summary)
+
+
+def _runner_up(finding: Finding) -> RunnerUp:
+    return RunnerUp(where=finding.where, bound=finding.bound, cause=finding.cause, share=min(1.0, finding.share), summary=finding.summary)
+
+
+def _headline(case: Case, top: Finding | None, healthy: bool) -> str:
+    if healthy:
+        at = f": {top.summary}" if top and top.healthy else ""
+        return f"Healthy{at}. Nothing here is worth a change."
+    if top is None:
+        return "Inconclusive: nothing could be measured."
+    if top.cause == UNKNOWN:
+        return f"Inconclusive: {place(top.where)} takes {top.share:.0%} of the wall; {top.summary}."
+    if top.healthy:
+        return f"{place(top.where)} already runs near its ceiling ({top.bound}, {top.cause}, {top.share:.0%} of the wall): {top.summary}."
+    bound = "" if top.cause == "interference" else f" {top.bound} bound,"
+    return f"{place(top.where)}:{bound} {top.cause}, {top.share:.0%} of the wall. {top.summary[:1].upper()}{top.summary[1:]}."
+
+
+def _levels(facts: Facts) -> Iterable[LevelSummary]:
+    for record in sorted(facts.levels, key=lambda r: r.level):
+        yield LevelSummary(
+            level=record.level,
+            instrument=record.instrument,
+            total_s=record.total_s.value if record.total_s else None,
+            ratio_to_ground_truth=record.ratio_to_ground_truth,
+            perturbed=record.perturbed,
+            skipped=record.skipped,
+        )
+
+
+def _overhead(facts: Facts) -> OverheadSummary | None:
+    table = facts.operators
+    if table is None:
+        return None
+    operators, wall = table.operators_s.value, table.wall_s.value
+    return OverheadSummary(operators_s=operators, wall_s=wall, gap_s=wall - operators, gap_share=(wall - operators) / wall if wall else 0.0)
+
+
+def _operator(case: Case, part: Judged) -> OperatorSummary:
+    row, hold = part.row, case.shares_hold
+    return OperatorSummary(
+        name=row.name,
+        kind=row.kind,
+        calls=row.calls,
+        total_s=row.total_s.value if hold else None,
+        share=part.share if hold else None,
+        flop=row.flop,
+        bytes=part.bytes,
+        achieved_flop_per_s=part.achieved_flop_per_s if hold else None,
+        achieved_byte_per_s=part.achieved_byte_per_s if hold else None,
+        f_c=part.f_c if hold else None,
+        f_b=part.f_b if hold else None,
+        intensity=part.intensity,
+        bound=part.bound if hold else "inconclusive",
+        ran_on=row.placement.provider or row.placement.device,
+        precision=row.placement.precision,
+        threads=row.placement.threads,
+        where=case.where(part),
+        inserted=row.inserted,
+        reason=row.reason,
+    )
+
+
+def _warnings(case: Case, top: Finding | None) -> Iterable[Caution]:
+    yield from case.facts.warnings
+    samples = case.facts.samples
+    if samples is not None and len(samples) < _FEW_SAMPLES:
+        yield Caution(
+            code="too-few-samples",
+            message=f"{len(samples)} samples fitted into the time budget",
+            effect="the interval of the median is wide; allow more time with --time-budget",
+        )
+    if case.facts.steady is False:
+        yield Caution(code="never-steady", message="the times did not settle", effect="the median describes a moving thing")
+    if case.facts.operators is not None and not case.shares_hold:
+        yield Caution(code="perturbed", message="the operator profile changed the time by more than 10 %", effect="its times and shares are not used")
+    for evidence in top.evidence if top else ():
+        if evidence.name in ("f_c", "f_b"):
+            for threshold in (BOUND_LOW, BOUND_HIGH):
+                if evidence.quantity.straddles(threshold):
+                    yield Caution(
+                        code="straddles-threshold",
+                        message=f"{evidence.name} {evidence.quantity.low:.2f}–{evidence.quantity.high:.2f} lies on both sides of {threshold}",
+                        effect=f"the bound could as well be the one {'below' if evidence.quantity.value >= threshold else 'above'} it",
+                    )
+    for part in case.judged:
+        for name, fraction in (("f_c", part.f_c), ("f_b", part.f_b)):
+            if case.shares_hold and fraction is not None and fraction.low > 1.1 and part.share > 0.02:
+                yield Caution(
+                    code="above-ceiling",
+                    message=f"{name} of {part.row.name} is {fraction.value:.2f}",
+                    effect="a number above its ceiling is a fault of unit, count, precision, residency or clock, not a score; do not use it",
+                )
