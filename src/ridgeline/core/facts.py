@@ -172,12 +172,16 @@ class WallSplit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BufferUse(msgspec.Struct, frozen=True, kw_only=True):
-    """A buffer an operator touches: identity within one call of the target, bytes touched, whether it is a weight or a fresh allocation."""
+    """A buffer an operator touches: identity within one call of the target, bytes touched, whether it is a weight or a fresh allocation.
+
+    `persistent`: it was there before the call and the call never writes it, so it is the same in every call; every constant is persistent too.
+    """
 
     buffer: int
     size_bytes: int
     constant: bool = False
     fresh: bool = False
+    persistent: bool = False
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
