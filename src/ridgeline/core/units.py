@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Context, Decimal
 
 from .errors import UsageError
 
@@ -18,15 +19,21 @@ __all__ = ["BASE_UNITS", "format_quantity", "format_share", "format_speedup", "p
 #: Units in which data is kept. "1" is a pure number or a share.
 BASE_UNITS = frozenset({"s", "B", "FLOP", "FLOP/s", "op/s", "B/s", "Hz", "W", "J", "K", "1", "FLOP/B", "count", "count/s", "USD/h", "USD", "cycle"})
 
-_DECIMAL = {"": 1.0, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
-_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
+# Factors are exact decimals, so that 17.1 GB/s is the float nearest to 17.1e9 and not the product of two rounded floats.
+_DECIMAL = {
+    prefix: Decimal(f"1e{exponent}")
+    for prefix, exponent in {"": 0, "n": -9, "u": -6, "µ": -6, "μ": -6, "m": -3, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}.items()
+}
+_BINARY = {prefix: Decimal(2**power) for prefix, power in {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}.items()}
+# No traps: what overflows becomes infinite and is refused as such.
+_EXACT = Context(prec=60, traps=[])
 # Names under which people write the base units; the longest match wins, so that "FLOPS" is a rate and "FLOP" a count.
 _SPELLINGS = {
     "s": "s", "sec": "s", "B": "B", "byte": "B", "bytes": "B", "FLOP": "FLOP", "FLOPs": "FLOP",
     "FLOP/s": "FLOP/s", "FLOPs/s": "FLOP/s", "FLOPS": "FLOP/s", "OP/s": "op/s", "op/s": "op/s", "OPS": "op/s",
     "B/s": "B/s", "Hz": "Hz", "W": "W", "J": "J", "K": "K", "FLOP/B": "FLOP/B",
 }  # fmt: skip
-_WHOLE_WORDS = {"min": (60.0, "s"), "h": (3600.0, "s"), "%": (0.01, "1")}
+_WHOLE_WORDS = {"min": (Decimal(60), "s"), "h": (Decimal(3600), "s"), "%": (Decimal("0.01"), "1")}
 # re.ASCII: without it \d would admit other scripts' digits, and float() would quietly read them.
 _TEXT = re.compile(r"\s*([+-]?(?:\d+(?:_\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\s\d]\S*)?\s*", re.ASCII)
 
@@ -53,7 +60,7 @@ def parse(text: str, unit: str) -> float:
     if match is None:
         raise UsageError(f"a number in {unit}, such as {_example(unit)}", found=repr(text), remedy="write a finite number and, if any, its unit")
     factor, found_unit = _split_unit(match[2], unit, text)
-    value = float(match[1]) * factor
+    value = float(_EXACT.multiply(_EXACT.create_decimal(match[1]), factor))
     if found_unit != unit:
         raise UsageError(f"a quantity in {unit}, such as {_example(unit)}", found=f"{text!r}, which is in {found_unit}", remedy=f"give it in {unit}")
     if not math.isfinite(value):
@@ -61,10 +68,10 @@ def parse(text: str, unit: str) -> float:
     return value
 
 
-def _split_unit(suffix: str | None, unit: str, text: str) -> tuple[float, str]:
+def _split_unit(suffix: str | None, unit: str, text: str) -> tuple[Decimal, str]:
     """Return (factor, base unit) of a written suffix."""
     if suffix is None:
-        return 1.0, unit
+        return Decimal(1), unit
     if suffix in _WHOLE_WORDS:
         return _WHOLE_WORDS[suffix]
     for spelling in sorted(_SPELLINGS, key=len, reverse=True):

@@ -1,0 +1,209 @@
+"""Check that the documentation is complete and true; with `--write`, write `docs/cli.md` again from the commands.
+
+Decides four things: every public name has a docstring and numeric functions say their units; `docs/cli.md` is what the commands say today;
+links between Markdown files lead somewhere; every command, option and make target that the README shows exists. Whether a text is *right*
+is left to its reader; whether an example still computes is left to the doctests.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+CLI_PAGE = ROOT / "docs" / "cli.md"
+_UNIT_WORDS = re.compile(
+    r"\b(seconds?|s|bytes?|B|B/s|FLOPs?|FLOP/s|op/s|Hz|hertz|W|watts?|J|joules?|USD|cycles?|ticks?|units?|SI|shares?|ratios?|factors?|fractions?|"
+    r"counts?|calls|samples|probability|confidence|dimensionless|speedup|index|percent)\b|%|×|÷"
+)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"```.*?```", re.DOTALL)
+
+
+# ---- public names ------------------------------------------------------------------------------------------------------------------
+
+
+def public_names() -> Iterator[tuple[str, object]]:
+    """Every name in the `__all__` of every package of ridgeline, as (dotted name, object)."""
+    import ridgeline
+
+    modules = [ridgeline]
+    modules += [importlib.import_module(found.name) for found in pkgutil.walk_packages(ridgeline.__path__, "ridgeline.") if found.ispkg]
+    for module in modules:
+        for name in getattr(module, "__all__", ()):
+            yield f"{module.__name__}.{name}", getattr(module, name)
+
+
+def name_problems(dotted: str, thing: object) -> list[str]:
+    """What is wrong with the documentation of one public name."""
+    if isinstance(thing, ModuleType) or not (inspect.isclass(thing) or inspect.isroutine(thing)):
+        return []
+    own = thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__
+    text = str(own or "").strip()
+    if not text:
+        return [f"{dotted}: no docstring"]
+    if inspect.isroutine(thing) and _is_numeric(thing) and not _UNIT_WORDS.search(text):
+        return [f"{dotted}: numbers without units in the docstring"]
+    return []
+
+
+def _is_numeric(function: object) -> bool:
+    """Whether a float goes in or comes out."""
+    annotations = getattr(function, "__annotations__", {})
+    return any(re.search(r"\bfloat\b", str(kind)) for kind in annotations.values())
+
+
+# ---- the command line --------------------------------------------------------------------------------------------------------------
+
+
+def find_group() -> click.Group | None:
+    """The click group of the command line."""
+    module = importlib.import_module("ridgeline.cli")
+    groups = [value for value in vars(module).values() if isinstance(value, click.Group)]
+    for found in pkgutil.iter_modules(module.__path__, "ridgeline.cli."):
+        groups += [value for value in vars(importlib.import_module(found.name)).values() if isinstance(value, click.Group)]
+    return max(groups, key=lambda group: len(group.commands), default=None)
+
+
+def render_cli(group: click.Group) -> str:
+    """`docs/cli.md` as the commands describe themselves."""
+    parts = [
+        "# Commands\n\nWritten by `make docs` from the commands themselves; do not edit.\n",
+        "Exit codes: 0 fine, 1 regression or finding asked to fail on, 2 usage or bad input, 3 inconclusive under `--strict`, "
+        "4 a needed backend is missing, 70 a fault of ridgeline, 130 interrupted. Data goes to stdout, all else to stderr.\n",
+    ]
+    # A fixed width: help must not depend on the terminal of whoever writes the page.
+    for title, command in _commands(group, "ridgeline"):
+        context = click.Context(command, info_name=title, terminal_width=100)
+        parts.append(f"## `{title}`\n\n```text\n{command.get_help(context).rstrip()}\n```\n")
+    return "\n".join(parts)
+
+
+def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """The command and all below it, each with the words that call it."""
+    yield path, command
+    if isinstance(command, click.Group):
+        for name in sorted(command.commands):
+            yield from _commands(command.commands[name], f"{path} {name}")
+
+
+def cli_problems(group: click.Group | None, page: str | None) -> list[str]:
+    """Whether the page is there, says what the commands say, and every command explains itself."""
+    if group is None:
+        return ["ridgeline.cli: no click group found"]
+    problems = [f"{path}: no help text" for path, command in _commands(group, "ridgeline") if not (command.help or "").strip()]
+    for path, command in _commands(group, "ridgeline"):
+        problems += [
+            f"{path} {option.opts[0]}: no help text"
+            for option in command.params
+            if isinstance(option, click.Option) and not option.help and not option.hidden
+        ]
+    if page != render_cli(group):
+        problems.append("docs/cli.md: not what the commands say today; to do: make docs")
+    return problems
+
+
+# ---- Markdown ----------------------------------------------------------------------------------------------------------------------
+
+
+def markdown_files(root: Path = ROOT) -> list[Path]:
+    """Markdown files of the project, without environments, builds and hidden folders."""
+    skip = {"build", "dist", "wheelhouse", "demo-output"}
+    found = root.rglob("*.md")
+    return sorted(
+        path
+        for path in found
+        if not any(part.startswith(".") or part in skip or part.startswith("venv") for part in path.relative_to(root).parts[:-1])
+    )
+
+
+def link_problems(path: Path, root: Path = ROOT) -> list[str]:
+    """Links of one Markdown file that lead nowhere: a missing file, a missing heading, or plain http."""
+    problems = []
+    for target in _LINK.findall(_FENCE.sub("", path.read_text(encoding="utf-8"))):
+        where = f"{path.relative_to(root)}: link {target}"
+        if target.startswith(("https://", "mailto:")):
+            continue
+        if "://" in target:
+            problems.append(f"{where}: not https")
+            continue
+        file_part, _, anchor = target.partition("#")
+        file = path.parent / file_part if file_part else path
+        if not file.exists():
+            problems.append(f"{where}: no such file")
+        elif anchor and file.suffix == ".md" and anchor not in headings(file.read_text(encoding="utf-8")):
+            problems.append(f"{where}: no such heading")
+    return problems
+
+
+def headings(text: str) -> set[str]:
+    """Anchors of the headings as GitHub forms them."""
+    titles = re.findall(r"^#+ (.+)$", _FENCE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def command_problems(text: str, group: click.Group | None, makefile: str) -> list[str]:
+    """Commands, options and make targets shown in a README that do not exist."""
+    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
+    problems = [f"README: make {name} does not exist" for name in re.findall(r"\bmake ([a-z][a-z-]*)\b", _code(text)) if name not in targets]
+    if group is None:
+        return [*problems, "README: no commands to compare with"]
+    for line in re.findall(r"\bridgeline ([a-z][^\n`|]*)", _code(text)):
+        words = line.split()
+        command = group.commands.get(words[0])
+        if command is None:
+            problems.append(f"README: ridgeline {words[0]} does not exist")
+            continue
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)} | {"--help", "--"}
+        ours = words[: words.index("--")] if "--" in words else words
+        problems += [
+            f"README: ridgeline {words[0]} has no {word.split('=')[0]}"
+            for word in ours[1:]
+            if word.startswith("--") and word.split("=")[0] not in known
+        ]
+    return problems
+
+
+def _code(text: str) -> str:
+    """Only what stands in code: sh blocks and inline code. Text blocks hold output, not commands."""
+    blocks = re.findall(r"```(?:sh|console|bash)\n(.*?)```", text, re.DOTALL)
+    return "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", _FENCE.sub("", text))])
+
+
+# ---- all of it ---------------------------------------------------------------------------------------------------------------------
+
+
+def problems() -> list[str]:
+    """Everything that is wrong, one line each."""
+    group = find_group()
+    page = CLI_PAGE.read_text(encoding="utf-8") if CLI_PAGE.exists() else None
+    found = [problem for dotted, thing in public_names() for problem in name_problems(dotted, thing)]
+    found += cli_problems(group, page)
+    found += [problem for path in markdown_files() for problem in link_problems(path)]
+    found += command_problems((ROOT / "README.md").read_text(encoding="utf-8"), group, (ROOT / "Makefile").read_text(encoding="utf-8"))
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Check, or write the page first with `--write`."""
+    if arguments == ["--write"]:
+        group = find_group()
+        if group is None:
+            print("ridgeline.cli: no click group found", file=sys.stderr)
+            return 1
+        CLI_PAGE.write_text(render_cli(group), encoding="utf-8")
+    found = problems()
+    print("\n".join(found) if found else "documentation: every public name, command and link holds", file=sys.stderr if found else sys.stdout)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

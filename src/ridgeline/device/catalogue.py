@@ -1,0 +1,99 @@
+"""All known devices, ours and those of plugins, through the one door `ridgeline.devices`.
+
+A plugin is a callable without arguments that returns devices. Decides how a name that a person writes finds its device; a plugin that is
+broken never hides the devices of the others, but is named where a name was not found.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+
+from ..core import Device, PluginError, UsageError
+from ..core.plugins import load, names
+
+__all__ = ["broken", "catalogue", "find"]
+
+
+def catalogue() -> tuple[Device, ...]:
+    """Every known device, in order of name; plugins that do not load are left out (see `broken`)."""
+    return _survey()[0]
+
+
+def broken() -> tuple[PluginError, ...]:
+    """Why plugins of devices were left out of the catalogue."""
+    return _survey()[1]
+
+
+def find(name: str) -> Device:
+    """The device of that name; case, blanks and dashes do not matter, and words that fit only one device are enough.
+
+    Raises:
+        UsageError: none fits, or several do; names the near ones.
+
+    >>> find("h200").name
+    'NVIDIA H200 SXM 141GB'
+    """
+    devices = catalogue()
+    wanted = _words(name)
+    whole = [device for device in devices if _words(device.name) == wanted]
+    fitting = whole or [device for device in devices if wanted and set(wanted) <= set(_words(device.name))]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise UsageError("the name of one device", found=f"{name!r}, which fits {_listed(fitting)}", remedy="add a word")
+    raise UsageError("a device of the catalogue", found=f"{name!r}{_left_out()}", remedy=f"take one of: {_listed(_near(name, devices))}")
+
+
+@cache
+def _survey() -> tuple[tuple[Device, ...], tuple[PluginError, ...]]:
+    devices: dict[str, Device] = {}
+    errors: list[PluginError] = []
+    for plugin in names("devices"):
+        try:
+            found = _call(plugin)
+        except PluginError as error:
+            errors.append(error)
+            continue
+        for device in found:
+            if device.name in devices:
+                errors.append(PluginError("device names that occur once", found=f"{device.name!r} again in {plugin}", remedy="rename it"))
+            else:
+                devices[device.name] = device
+    return tuple(sorted(devices.values(), key=lambda device: device.name)), tuple(errors)
+
+
+def _call(plugin: str) -> tuple[Device, ...]:
+    try:
+        found = tuple(load("devices", plugin)())
+    except PluginError:
+        raise
+    except Exception as error:  # a stranger's function may raise anything
+        raise PluginError(f"devices from plugin {plugin}", found=f"{type(error).__name__}: {error}", remedy="update or remove it") from error
+    if not all(isinstance(device, Device) for device in found):
+        raise PluginError(f"plugin {plugin} to return devices", found=", ".join(sorted({type(item).__name__ for item in found})), remedy="mend it")
+    return found
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^\W_]+", name.casefold()))
+
+
+def _near(name: str, devices: tuple[Device, ...]) -> list[Device]:
+    """Devices whose name looks like the one asked for, or else all."""
+
+    def likeness(device: Device) -> float:
+        pairs = [difflib.SequenceMatcher(None, mine, theirs).ratio() for mine in _words(name[:200]) for theirs in _words(device.name)]
+        return max(pairs, default=0.0)
+
+    ranked = sorted(devices, key=likeness, reverse=True)
+    return [device for device in ranked if likeness(device) > 0.6][:5] or ranked
+
+
+def _listed(devices: list[Device]) -> str:
+    return ", ".join(device.name for device in devices)
+
+
+def _left_out() -> str:
+    return "".join(f"; left out: {error}" for error in broken())
