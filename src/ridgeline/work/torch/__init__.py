@@ -1,0 +1,7 @@
+"""PyTorch: what one call of a workload asks of the machine, op by op, as its dispatcher saw it."""
+
+from .recorded import RecordedOp, TensorUse
+from .recording import record, record_fake
+from .work import Work, work_of
+
+__all__ = ["RecordedOp", "TensorUse", "Work", "record", "record_fake", "work_of"]

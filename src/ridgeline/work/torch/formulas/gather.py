@@ -1,0 +1,74 @@
+"""Indexed access: one look-up for each element that is picked; only the picked rows are read, not the table.
+
+A row picked twice is counted twice, since which rows are picked is data and not shape; the count never exceeds the table.
+"""
+
+from __future__ import annotations
+
+from ridgeline.core import BufferUse
+
+from .. import traffic
+from ..recorded import RecordedOp, TensorUse
+from ..work import Work, formula
+
+__all__: list[str] = []
+
+
+def _rows(table: TensorUse, elements: int) -> BufferUse:
+    return traffic.use(table, min(table.touched_bytes, elements * table.item_bytes))
+
+
+def _rest(op: RecordedOp, table: TensorUse) -> tuple[BufferUse, ...]:
+    return traffic.merge(use for use in op.inputs if use is not table)
+
+
+def _pick(op: RecordedOp, table: TensorUse, elements: int) -> Work:
+    reads = (_rows(table, elements), *_rest(op, table))
+    return Work(group="gather", flop=float(elements), engine="gather", reads=reads, writes=traffic.writes(op))
+
+
+@formula("embedding index_select gather take take_along_dim masked_select grid_sampler_2d grid_sampler_3d")
+def _lookup(op: RecordedOp) -> Work:
+    return _pick(op, op.inputs[0], sum(use.numel for use in op.outputs))
+
+
+@formula("index _unsafe_index _unsafe_masked_index")
+def _index(op: RecordedOp) -> Work:
+    return _pick(op, op.inputs[0], op.outputs[0].numel)
+
+
+@formula("_embedding_bag _embedding_bag_forward_only embedding_bag")
+def _bag(op: RecordedOp) -> Work:
+    """Every index picks a row of the table, which is summed into its bag."""
+    table, indices = op.inputs[0], op.inputs[1]
+    return _pick(op, table, indices.numel * (table.shape[-1] if table.shape else 1))
+
+
+@formula("nonzero nonzero_static argwhere")
+def _find(op: RecordedOp) -> Work:
+    return Work(group="gather", flop=float(op.inputs[0].numel), engine="gather", reads=traffic.reads(op), writes=traffic.writes(op))
+
+
+@formula(
+    """
+    scatter scatter_add scatter_reduce index_add index_copy index_fill index_put _index_put_impl _unsafe_index_put put masked_scatter
+    index_reduce _unsafe_masked_index_put_accumulate
+    """
+)
+def _scatter(op: RecordedOp) -> Work:
+    """In place only the picked places are written (and read where they are added to); out of place the whole result is."""
+    target = op.inputs[0]
+    source = op.tensor("src") or op.tensor("source") or op.tensor("values") or op.tensor("index") or op.inputs[-1]
+    index = op.tensor("index")
+    elements = index.numel if index is not None and op.kind.removeprefix("aten::").startswith("scatter") else source.numel
+    rest = _rest(op, target)
+    if op.mutated:
+        places = _rows(target, elements)
+        adds = "add" in op.kind or op.flag("accumulate") or "reduce" in op.kind
+        return Work(group="gather", flop=float(elements), engine="gather", reads=(*((places,) if adds else ()), *rest), writes=(places,))
+    return Work(group="gather", flop=float(elements), engine="gather", reads=traffic.reads(op), writes=traffic.writes(op))
+
+
+@formula("embedding_dense_backward _embedding_bag_dense_backward embedding_backward gather_backward grid_sampler_2d_backward")
+def _scattered_rows(op: RecordedOp) -> Work:
+    return Work(group="gather", flop=float(op.inputs[0].numel), engine="gather", reads=traffic.reads(op), writes=traffic.writes(op))

@@ -1,0 +1,213 @@
+"""The dispatch mode that turns every operator of one call into a `RecordedOp`.
+
+It decides what counts as one operator: the level at which the dispatcher hands work to kernels. An operator that is only a composition of others
+is taken apart first, so that inference mode (where compositions reach a mode whole) and grad mode record the same leaves.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .recorded import RecordedOp, TensorUse
+from .sites import SiteFinder
+from .storages import Storages
+
+__all__ = ["Recorder", "module_storages"]
+
+#: Arguments by name, tensors read, names written, whether any tensor requires grad.
+_Described = tuple[dict[str, Any], tuple[TensorUse, ...], tuple[str, ...], bool]
+
+# A pure function of the operator, asked once for each: whether it is a composition, and what its schema says of its arguments.
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+class Recorder(TorchDispatchMode):  # type: ignore[misc]
+    """Records while active; `ops()` afterwards.
+
+    Args:
+        weights: tensors that count as constants while nobody writes them.
+        convert: replaces a tensor before it is seen, for fake tensors.
+        limit: operators kept; what comes after runs unrecorded and `truncated` is set.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(self, weights: list[Any], *, convert: Callable[[Any], Any] | None = None, limit: int = 200_000) -> None:
+        super().__init__()
+        self._storages = Storages()
+        self._convert = convert or (lambda value: value)
+        # Kept, because a fake tensor is made anew once nobody holds it.
+        self._weights = [self._convert(weight) for weight in weights]
+        self._constant = {self._storages.number(weight)[0] for weight in self._weights}
+        self._existing = set(self._constant)
+        self._written: set[int] = set()
+        self._ops: list[RecordedOp] = []
+        self._limit = limit
+        self._sites = SiteFinder(os.path.dirname(torch.__file__))
+        self._composite: dict[Any, bool] = {}
+        self._schema: dict[Any, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
+        self.truncated = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        """Run the operator, and keep what it was."""
+        kwargs = kwargs or {}
+        # An operator that takes functions has no schema to read, but its body is recorded; a question such as `prim::device` is no work.
+        if not isinstance(func, torch._ops.OpOverload) or func.namespace == "prim":
+            return func(*args, **kwargs)
+        if len(self._ops) >= self._limit:
+            self.truncated = True
+            return func(*args, **kwargs)
+        if self._is_composite(func):
+            with self:
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        args, kwargs = self._convert(args), self._convert(kwargs)
+        described = self._arguments(func, args, kwargs)
+        result = func(*args, **kwargs)
+        self._keep(func, described, result)
+        return result
+
+    def ops(self) -> tuple[RecordedOp, ...]:
+        """What was recorded, in order. A buffer that the call wrote anywhere is neither constant nor persistent anywhere."""
+        return tuple(_without_flags(op, self._written) for op in self._ops)
+
+    def _is_composite(self, func: Any) -> bool:
+        known = self._composite.get(func)
+        if known is None:
+            known = self._composite[func] = bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), _COMPOSITE))
+        return known
+
+    def _names(self, func: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """(argument names, names it writes, names it only writes)."""
+        known = self._schema.get(func)
+        if known is None:
+            arguments = func._schema.arguments
+            writes = tuple(argument.name for argument in arguments if argument.alias_info is not None and argument.alias_info.is_write)
+            out = tuple(argument.name for argument in arguments if argument.name in writes and (argument.is_out or argument.kwarg_only))
+            known = self._schema[func] = (tuple(argument.name for argument in arguments), writes, out)
+        return known
+
+    def _arguments(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Described:
+        names, writes, out = self._names(func)
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        inputs: list[TensorUse] = []
+        described = {}
+        tracked = False
+        for name, value in given.items():
+            uses: list[TensorUse] = []
+            described[name] = self._describe(value, uses)
+            if name not in out:
+                inputs += uses
+            tracked = tracked or any(_requires_grad(leaf) for leaf in (value if isinstance(value, list | tuple) else (value,)))
+        if "batch_norm" in func.name() and described.get("training") is True:
+            # The schema of the older batch norms keeps silent about the running statistics that training writes.
+            writes = tuple(dict.fromkeys((*writes, *(name for name in ("running_mean", "running_var") if given.get(name) is not None))))
+        return described, tuple(inputs), tuple(name for name in writes if given.get(name) is not None), tracked
+
+    def _describe(self, value: Any, uses: list[TensorUse]) -> Any:
+        if isinstance(value, torch.Tensor):
+            use = self._use(value, existing=True)
+            uses.append(use)
+            return use
+        if isinstance(value, list | tuple):
+            return tuple(self._describe(entry, uses) for entry in value)
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, int | float):
+            return value
+        return str(value).removeprefix("torch.")
+
+    def _use(self, tensor: Any, *, existing: bool) -> TensorUse:
+        number, size, first = self._storages.number(tensor)
+        if first and existing:
+            self._existing.add(number)
+            if tensor.requires_grad and tensor.is_leaf:
+                self._constant.add(number)
+        strided = tensor.layout == torch.strided and not tensor.is_nested
+        return TensorUse(
+            buffer=number,
+            shape=tuple(int(size) for size in tensor.shape) if not tensor.is_nested else (int(tensor.numel()),),
+            dtype=str(tensor.dtype).removeprefix("torch."),
+            stride=tuple(int(step) for step in tensor.stride()) if strided else (),
+            offset=int(tensor.storage_offset()) if strided else 0,
+            storage_bytes=size,
+            constant=number in self._constant,
+            persistent=number in self._existing,
+            fresh=first and not existing,
+        )
+
+    def _keep(self, func: Any, described: _Described, result: Any) -> None:
+        arguments, inputs, mutated, tracked = described
+        outputs = tuple(self._use(leaf, existing=False) for leaf in _leaves(result))
+        op = RecordedOp(
+            kind=func._schema.name,
+            overload=func._overloadname,
+            arguments=arguments,
+            inputs=inputs,
+            outputs=outputs,
+            mutated=mutated,
+            site=self._sites.find(),
+            graph=tracked and torch.is_grad_enabled(),
+            inference=torch.is_inference_mode_enabled(),
+        )
+        self._written.update(use.buffer for use in op.written if not use.fresh)
+        self._ops.append(op)
+
+
+def module_storages() -> list[Any]:
+    """Parameters and buffers of every live module: the tensors that are weights whatever they are called.
+
+    The collector's list of objects is read instead of a global module hook, since such a hook switches off fast paths and so changes what runs.
+    """
+    found: dict[int, Any] = {}
+    for candidate in gc.get_objects():
+        # type() and not isinstance(): a proxy may run code when asked for its class.
+        if issubclass(type(candidate), torch.nn.Module):
+            for tensor in (*_own(candidate, "_parameters"), *_own(candidate, "_buffers")):
+                found[id(tensor)] = tensor
+    return list(found.values())
+
+
+def _own(module: Any, name: str) -> list[Any]:
+    try:
+        held = getattr(module, name)
+        return [tensor for tensor in held.values() if isinstance(tensor, torch.Tensor)]
+    except Exception:  # a module that is not initialised yet, or one whose attributes answer as they please
+        return []
+
+
+def _requires_grad(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and bool(value.requires_grad)
+
+
+def _leaves(result: Any) -> list[Any]:
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if isinstance(result, list | tuple):
+        return [leaf for entry in result for leaf in _leaves(entry)]
+    return []
+
+
+def _without_flags(op: RecordedOp, written: set[int]) -> RecordedOp:
+    if not any(use.buffer in written and (use.constant or use.persistent) for use in (*op.inputs, *op.outputs)):
+        return op
+    return msgspec.structs.replace(
+        op,
+        inputs=tuple(_plain(use, written) for use in op.inputs),
+        outputs=tuple(_plain(use, written) for use in op.outputs),
+        arguments={name: _plain(value, written) for name, value in op.arguments.items()},
+    )
+
+
+def _plain(value: Any, written: set[int]) -> Any:
+    if isinstance(value, TensorUse):
+        return msgspec.structs.replace(value, constant=False, persistent=False) if value.buffer in written else value
+    return tuple(_plain(entry, written) for entry in value) if isinstance(value, tuple) else value

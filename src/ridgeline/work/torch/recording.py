@@ -1,0 +1,84 @@
+"""`record` and `record_fake`: one call of a workload as a tuple of `RecordedOp`.
+
+This module decides how a call is observed; torch is loaded here and not before. `record` runs the workload for real, so that branches are the ones
+it takes; `record_fake` only propagates shapes, so that a model that does not fit or would take long can be counted all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ridgeline.core import BackendUnavailable, RidgelineError, UsageError
+
+from .recorded import RecordedOp
+
+__all__ = ["record", "record_fake"]
+
+
+def record(call: Callable[[], Any], *, limit: int = 200_000) -> tuple[RecordedOp, ...]:
+    """Run `call` once and return every operator it dispatched on this thread (and, through autograd, on its threads), in order.
+
+    Args:
+        call: the workload; its own exceptions pass through unchanged.
+        limit: operators kept; later ones run unrecorded.
+
+    Raises:
+        BackendUnavailable: torch is not installed.
+    """
+    recorder_module = _load()
+    recorder = recorder_module.Recorder(recorder_module.module_storages(), limit=limit)
+    with recorder:
+        _observed(call)
+    return tuple(recorder.ops())
+
+
+def record_fake(call: Callable[[], Any], *, limit: int = 200_000) -> tuple[RecordedOp, ...]:
+    """Like `record`, with fake tensors: shapes are exact, no kernel runs, no memory is allocated, nothing real is written.
+
+    Raises:
+        BackendUnavailable: torch is not installed.
+        UsageError: the workload asks for a value of a tensor (`item`, `nonzero`, a branch on data), which only a real run knows.
+    """
+    recorder_module = _load()
+    from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
+    from torch.utils._pytree import tree_map
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+
+    def fake(value: Any) -> Any:
+        return tree_map(lambda leaf: mode.from_tensor(leaf) if _is_real(leaf, mode) else leaf, value)
+
+    with mode:
+        recorder = recorder_module.Recorder(recorder_module.module_storages(), convert=fake, limit=limit)
+        try:
+            with recorder:
+                _observed(call)
+        except RidgelineError:
+            raise
+        except (DataDependentOutputException, DynamicOutputShapeException) as error:
+            raise UsageError(
+                "a workload whose operators follow from shapes alone",
+                found=f"{error.func if hasattr(error, 'func') else error}, which needs the values of a tensor",
+                remedy="record it with real tensors",
+            ) from error
+    return tuple(recorder.ops())
+
+
+def _observed(call: Callable[[], Any]) -> None:
+    # The frame of this name is where `sites` stops looking. The result is dropped at once, so that its memory is freed as in a clean call.
+    call()
+
+
+def _load() -> Any:
+    try:
+        from . import recorder
+    except ImportError as error:
+        raise BackendUnavailable("PyTorch", found=str(error), remedy="pip install 'ridgeline[torch]'") from error
+    return recorder
+
+
+def _is_real(leaf: Any, mode: Any) -> bool:
+    import torch
+
+    return isinstance(leaf, torch.Tensor) and getattr(leaf, "fake_mode", None) is not mode
