@@ -1,0 +1,115 @@
+"""Level 5 for Python: which line, from the calling thread's frames at a steady rate, in this process.
+
+A thread that wants to look at frames needs the interpreter's lock, so a sample taken during native code that keeps the lock lands on the line that called it once it
+returns: the line is right, the instant is late. While the caller sleeps or has released the lock the instant is right as well.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from types import CodeType, FrameType
+from typing import Any
+
+from ridgeline.core import HotSpot, HotSpots, Site
+
+__all__ = ["sample_lines"]
+
+_INTERVAL_S = 2e-3
+_SHOWN = 20
+
+
+def sample_lines(
+    call: Callable[[], Any],
+    *,
+    synchronise: Callable[[Any], None] | None = None,
+    seconds: float = 1.5,
+    user_files: Iterable[str] = (),
+    at_least: int = 1,
+) -> HotSpots:
+    """Sample the calling thread's Python line while it runs the call for about `seconds`.
+
+    Args:
+        call: the workload, warmed up.
+        user_files: files that belong to the user; the innermost frame in one of them is the place. Without any, the innermost frame that is
+            neither in the standard library nor in site-packages.
+
+    Returns:
+        Lines by number of samples, the first 20.
+    """
+    watcher = _Watcher(threading.get_ident(), frozenset(user_files))
+    thread = threading.Thread(target=watcher.run, daemon=True, name="ridgeline-lines")
+    thread.start()
+    before = time.perf_counter()
+    made = 0
+    try:
+        while made < at_least or time.perf_counter() - before < seconds:
+            result = call()
+            if synchronise is not None:
+                synchronise(result)
+            made += 1
+    finally:
+        watcher.stop.set()
+        thread.join()
+    spots = [HotSpot(site=site, samples=count, state=state) for (site, state), count in watcher.counts.most_common(_SHOWN)]
+    return HotSpots(spots=tuple(spots), samples=sum(watcher.counts.values()), interval_s=_INTERVAL_S, instrument="frames of the calling thread, in process")
+
+
+class _Watcher:
+    def __init__(self, watched: int, user_files: frozenset[str]) -> None:
+        self.stop = threading.Event()
+        self.counts: Counter[tuple[Site, str]] = Counter()
+        self._watched = watched
+        self._files = user_files
+        self._known: dict[CodeType, bool] = {}
+        self._cpu = _ThreadCpu(watched)
+
+    def run(self) -> None:
+        while not self.stop.wait(_INTERVAL_S):
+            frame = sys._current_frames().get(self._watched)
+            if frame is None:
+                continue
+            working = self._cpu.advanced()
+            place = self._place(frame)
+            if place is not None:
+                self.counts[place, "interpreter" if working else "blocked"] += 1
+            del frame  # a kept frame would keep the target's locals alive
+
+    def _place(self, frame: FrameType) -> Site | None:
+        walker: FrameType | None = frame
+        while walker is not None and not self._is_user(walker.f_code):
+            walker = walker.f_back
+        if walker is None:
+            return None
+        return Site(file=walker.f_code.co_filename, line=walker.f_lineno, function=walker.f_code.co_qualname)
+
+    def _is_user(self, code: CodeType) -> bool:
+        if code not in self._known:
+            name = code.co_filename
+            if self._files:
+                self._known[code] = name in self._files
+            else:
+                self._known[code] = not name.startswith("<") and "/ridgeline/" not in name and "site-packages" not in name and not _standard(name)
+        return self._known[code]
+
+
+def _standard(name: str) -> bool:
+    return name.startswith(tuple({sys.base_prefix + "/lib", sys.prefix + "/lib"}))
+
+
+class _ThreadCpu:
+    """Whether the watched thread has used its CPU since the last look."""
+
+    def __init__(self, ident: int) -> None:
+        self._clock = time.pthread_getcpuclockid(ident)
+        self._wall = time.monotonic()
+        self._last = time.clock_gettime(self._clock)
+
+    def advanced(self) -> bool:
+        now, wall = time.clock_gettime(self._clock), time.monotonic()
+        busy = now - self._last > 0.3 * (wall - self._wall)
+        self._last, self._wall = now, wall
+        return busy
