@@ -1,0 +1,1 @@
+"""Makers of small inputs that several tests share."""
