@@ -1,1 +1,22 @@
 """Statistics as pure functions, every formula with its source."""
+
+from .proportion import share_quantity, wilson_interval
+from .quantile import QuantileInterval, interval_ranks, median_interval, minimum_samples, quantile_bound, quantile_interval, refusal
+from .robust import (
+    block_medians,
+    hodges_lehmann_shift,
+    mad,
+    mad_sigma,
+    median_pairwise_distance,
+    noise_floor,
+    paired_ratio,
+    ratio_of_medians,
+    theil_sen_slope,
+)
+from .steady import LEAST_STEADY, Segment, segments, steady_start
+
+__all__ = [
+    "LEAST_STEADY", "QuantileInterval", "Segment", "block_medians", "hodges_lehmann_shift", "interval_ranks", "mad", "mad_sigma",
+    "median_interval", "median_pairwise_distance", "minimum_samples", "noise_floor", "paired_ratio", "quantile_bound", "quantile_interval",
+    "ratio_of_medians", "refusal", "segments", "share_quantity", "steady_start", "theil_sen_slope", "wilson_interval",
+]  # fmt: skip

@@ -1,0 +1,145 @@
+"""Where a series of call times becomes steady, by change points: warm-up, then one level, or never.
+
+Decides which samples are warm-up; how long to go on measuring is the harness's business. The log times, with lone spikes taken out by a running
+median of five, are cut into the segments that minimise Σ (squared error ÷ σ²) + 3 ln n a segment. σ comes from the first
+differences, so that the levels themselves do not widen it. Segments from the end backwards belong to the steady state while their medians are
+level with the last one. Source of the method and of the demand that the steady part be a quarter of the series: E. Barrett et al.,
+"Virtual machine warmup blows hot and cold", OOPSLA 2017; of the optimal partition: B. Jackson et al., IEEE Signal Proc. Letters 12, 2005.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ._checks import Values, positive_floats
+
+__all__ = ["LEAST_STEADY", "Segment", "segments", "steady_start"]
+
+#: Fewest calls from which a steady state is read, and fewest calls a steady state is made of.
+LEAST_STEADY = 8
+#: Longest series that is partitioned call by call; a longer one is first reduced to this many block medians.
+_MOST = 2000
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls start … stop − 1, which share one level.
+
+    Args:
+        start, stop: indices into the series.
+        median: median time of the segment, in the unit of the series.
+    """
+
+    start: int
+    stop: int
+    median: float
+
+
+def steady_start(values: Values, tolerance: float = 0.02) -> int | None:
+    """Index of the first call of the steady state, or `None` if there is none.
+
+    Args:
+        values: call times in order, shape (n,), > 0. The very first call may be among them.
+        tolerance: relative difference up to which two levels are the same; raised to the spread (1.4826 MAD) of the last segment if
+            that is wider, since a level within the noise is not another state.
+
+    Returns:
+        0 if the series is steady from the start. `None` below 8 calls, or where the last level holds for less than a quarter of the series.
+
+    Raises:
+        UsageError: a time that is not above zero.
+
+    >>> steady_start([9.0] * 3 + [1.0, 1.01, 0.99] * 10)
+    3
+    >>> steady_start([1.05**i for i in range(40)]) is None
+    True
+    """
+    array = positive_floats(values)
+    if array.size < LEAST_STEADY:
+        return None
+    pieces = segments(array)
+    last = array[pieces[-1].start :]
+    spread = 1.4826 * float(np.median(np.abs(np.log(last) - np.log(np.median(last)))))
+    band = max(math.log1p(tolerance), spread)
+    start = pieces[-1].start
+    for piece in reversed(pieces[:-1]):
+        if abs(math.log(piece.median / pieces[-1].median)) > band:
+            break
+        start = piece.start
+    return start if array.size - start >= max(LEAST_STEADY, array.size // 4) else None
+
+
+def segments(values: Values) -> tuple[Segment, ...]:
+    """The pieces of constant level that the series falls into, in order, covering it without gaps.
+
+    Args:
+        values: call times in order, shape (n,), n ≥ 1, > 0.
+
+    Raises:
+        UsageError: no values, or a time that is not above zero.
+
+    >>> [(piece.start, piece.stop) for piece in segments([2.0] * 10 + [1.0] * 20)]
+    [(0, 10), (10, 30)]
+    """
+    array = positive_floats(values)
+    stride = math.ceil(array.size / _MOST)
+    edges = np.arange(0, array.size, stride)
+    logs = np.log(array if stride == 1 else np.array([np.median(array[edge : edge + stride]) for edge in edges]))
+    smooth = _running_median(logs)
+    cuts = [int(edges[cut]) for cut in _partition(smooth, _noise(logs, smooth))]
+    bounds = [*cuts, array.size]
+    return tuple(Segment(start=a, stop=b, median=float(np.median(array[a:b]))) for a, b in pairwise(bounds))
+
+
+def _running_median(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Median of five around each value, the ends repeated: steps stay where they are, spikes of up to two calls vanish."""
+    if values.size < 5:
+        return values
+    padded = np.concatenate([np.repeat(values[0], 2), values, np.repeat(values[-1], 2)])
+    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1))
+
+
+def _noise(raw: NDArray[np.float64], smooth: NDArray[np.float64]) -> float:
+    """σ² of the smoothed series over long stretches: π/2 (the price of a median) × the variance seen in first differences.
+
+    A floor of 0.1 % keeps the ticks of a coarse clock from looking like levels.
+    """
+    if raw.size < 3:
+        return 1.0
+    near = _difference_spread(np.diff(raw))
+    # Calls that come in slow drifts differ little from the next one and much from the fifth; the larger of both is the noise.
+    far = _difference_spread(smooth[5:] - smooth[:-5]) if raw.size > 10 else 0.0
+    return math.pi / 2 * max(near, far, 1e-3) ** 2
+
+
+def _difference_spread(differences: NDArray[np.float64]) -> float:
+    """σ of the values behind the differences; their median is taken off, so that a steady drift does not pass for noise."""
+    return 1.4826 * float(np.median(np.abs(differences - np.median(differences)))) / math.sqrt(2)
+
+
+def _partition(values: NDArray[np.float64], variance: float) -> list[int]:
+    """Starts of the segments of the optimal partition, the first 0, by dynamic programming over the last cut: O(n²), vectorised."""
+    n = values.size
+    penalty = 3.0 * math.log(max(n, 2))
+    sums = np.concatenate([[0.0], np.cumsum(values - values.mean())])
+    squares = np.concatenate([[0.0], np.cumsum((values - values.mean()) ** 2)])
+    best = np.zeros(n + 1)
+    best[0] = -penalty
+    previous = np.zeros(n + 1, dtype=np.intp)
+    positions = np.arange(n + 1, dtype=np.float64)
+    for end in range(1, n + 1):
+        length = end - positions[:end]
+        error = (squares[end] - squares[:end]) - (sums[end] - sums[:end]) ** 2 / length
+        totals = best[:end] + error / variance + penalty
+        previous[end] = int(np.argmin(totals))
+        best[end] = totals[previous[end]]
+    cuts = []
+    end = n
+    while end > 0:
+        end = int(previous[end])
+        cuts.append(end)
+    return cuts[::-1]
