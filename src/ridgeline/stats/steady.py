@@ -1,10 +1,11 @@
 """Where a series of call times becomes steady, by change points: warm-up, then one level, or never.
 
 Decides which samples are warm-up; how long to go on measuring is the harness's business. The log times, with lone spikes taken out by a running
-median of five, are cut into the segments that minimise Σ (squared error ÷ σ²) + 3 ln n a segment. σ comes from the first
-differences, so that the levels themselves do not widen it. Segments from the end backwards belong to the steady state while their medians are
-level with the last one. Source of the method and of the demand that the steady part be a quarter of the series: E. Barrett et al.,
-"Virtual machine warmup blows hot and cold", OOPSLA 2017; of the optimal partition: B. Jackson et al., IEEE Signal Proc. Letters 12, 2005.
+median of five, are cut into the segments that minimise Σ (squared error ÷ σ²) + 6 ln n a segment. σ comes from differences of neighbours, so
+that the levels themselves do not widen it. Segments from the end backwards belong to the steady state while their medians are level with the
+last one; pieces of fewer than 8 calls between level ones are hiccups. Source of the method and of the demand that the steady part be a
+quarter of the series: E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017; of the optimal partition: B. Jackson et
+al., IEEE Signal Proc. Letters 12, 2005.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ._checks import Values, positive_floats
+from ._checks import Values, positive_floats, thinned
+from .robust import theil_sen_slope
 
 __all__ = ["LEAST_STEADY", "Segment", "segments", "steady_start"]
 
@@ -24,6 +26,8 @@ __all__ = ["LEAST_STEADY", "Segment", "segments", "steady_start"]
 LEAST_STEADY = 8
 #: Longest series that is partitioned call by call; a longer one is first reduced to this many block medians.
 _MOST = 2000
+#: Times ln n: price of one more segment. Twice to three times what independent noise would need, since call times depend on each other.
+_PENALTY = 6.0
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,8 +48,8 @@ def steady_start(values: Values, tolerance: float = 0.02) -> int | None:
 
     Args:
         values: call times in order, shape (n,), > 0. The very first call may be among them.
-        tolerance: relative difference up to which two levels are the same; raised to the spread (1.4826 MAD) of the last segment if
-            that is wider, since a level within the noise is not another state.
+        tolerance: relative difference up to which two levels are the same; raised to 1.5 × the spread (1.4826 MAD) around the trend of
+            the last quarter if that is wider, since a level within the noise is not another state.
 
     Returns:
         0 if the series is steady from the start. `None` below 8 calls, or where the last level holds for less than a quarter of the series.
@@ -61,16 +65,33 @@ def steady_start(values: Values, tolerance: float = 0.02) -> int | None:
     array = positive_floats(values)
     if array.size < LEAST_STEADY:
         return None
-    pieces = segments(array)
-    last = array[pieces[-1].start :]
-    spread = 1.4826 * float(np.median(np.abs(np.log(last) - np.log(np.median(last)))))
-    band = max(math.log1p(tolerance), spread)
-    start = pieces[-1].start
-    for piece in reversed(pieces[:-1]):
-        if abs(math.log(piece.median / pieces[-1].median)) > band:
+    *earlier, last = _without_stragglers(segments(array))
+    band = max(math.log1p(tolerance), 1.5 * _spread_at_end(np.log(array)))
+    start = last.start
+    for piece in reversed(earlier):
+        if abs(math.log(piece.median / last.median)) <= band:
+            start = piece.start
+        elif piece.stop - piece.start >= LEAST_STEADY:
             break
-        start = piece.start
+        # A shorter piece is a hiccup if the level was there before it, and warm-up if not: `start` moves past it only in the first case.
     return start if array.size - start >= max(LEAST_STEADY, array.size // 4) else None
+
+
+def _without_stragglers(pieces: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """The pieces up to the last one long enough to be a level: a hiccup in the very last calls ends no steady state."""
+    for count in range(len(pieces), 0, -1):
+        if pieces[count - 1].stop - pieces[count - 1].start >= LEAST_STEADY:
+            return pieces[:count]
+    return pieces
+
+
+def _spread_at_end(logs: NDArray[np.float64]) -> float:
+    """1.4826 MAD around a robust line through the last quarter: noise and slow wandering, but not drift."""
+    end = logs[-max(LEAST_STEADY, logs.size // 4) :]
+    slope = theil_sen_slope(thinned(end, 200))[0]
+    kept = thinned(end, 200)
+    residuals = kept - slope * np.arange(kept.size)
+    return 1.4826 * float(np.median(np.abs(residuals - np.median(residuals))))
 
 
 def segments(values: Values) -> tuple[Segment, ...]:
@@ -124,7 +145,7 @@ def _difference_spread(differences: NDArray[np.float64]) -> float:
 def _partition(values: NDArray[np.float64], variance: float) -> list[int]:
     """Starts of the segments of the optimal partition, the first 0, by dynamic programming over the last cut: O(n²), vectorised."""
     n = values.size
-    penalty = 3.0 * math.log(max(n, 2))
+    penalty = _PENALTY * math.log(max(n, 2))
     sums = np.concatenate([[0.0], np.cumsum(values - values.mean())])
     squares = np.concatenate([[0.0], np.cumsum((values - values.mean()) ** 2)])
     best = np.zeros(n + 1)
