@@ -1,1 +1,5 @@
-"""Questions to a timeline: unions, gaps, paths."""
+"""Timeline: what follows from events on tracks by arithmetic alone."""
+
+from .intervals import merge, union_length
+
+__all__ = ["merge", "union_length"]

@@ -1,0 +1,88 @@
+"""Unions of intervals: closed-form answers, laws, and a second path that marks every tick."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ridgeline.core import UsageError
+from ridgeline.timeline.intervals import merge, union_length
+
+INTERVALS = st.lists(st.tuples(st.integers(-200, 200), st.integers(0, 60)), max_size=40)
+
+
+def split(intervals: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    return [start for start, _ in intervals], [start + length for start, length in intervals]
+
+
+def test_overlap_counts_once_and_gaps_do_not_count() -> None:
+    assert union_length([0, 2, 10], [4, 6, 11]) == 7
+
+
+def test_one_inside_another_adds_nothing() -> None:
+    assert union_length([0, 2], [10, 3]) == 10
+
+
+def test_no_intervals_have_no_length() -> None:
+    assert union_length([], []) == 0
+
+
+def test_touching_intervals_become_one() -> None:
+    starts, ends = merge([3, 0], [5, 3])
+    assert (starts.tolist(), ends.tolist()) == ([0], [5])
+
+
+@given(INTERVALS)
+def test_agrees_with_marking_every_tick(intervals: list[tuple[int, int]]) -> None:
+    marked = {tick for start, length in intervals for tick in range(start, start + length)}
+    assert union_length(*split(intervals)) == len(marked)
+
+
+@given(INTERVALS)
+def test_is_at_most_the_sum_and_the_span(intervals: list[tuple[int, int]]) -> None:
+    starts, ends = split(intervals)
+    union = union_length(starts, ends)
+    assert 0 <= union <= sum(length for _, length in intervals)
+    assert union <= (max(ends) - min(starts) if intervals else 0)
+    assert union >= max((length for _, length in intervals), default=0)
+
+
+@given(INTERVALS, st.randoms(use_true_random=False))
+def test_order_does_not_matter(intervals: list[tuple[int, int]], random: object) -> None:
+    shuffled = list(intervals)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert union_length(*split(shuffled)) == union_length(*split(intervals))
+
+
+@given(INTERVALS, st.integers(1, 1000), st.integers(-(10**15), 10**15))
+def test_scales_with_the_tick_and_ignores_the_origin(intervals: list[tuple[int, int]], factor: int, origin: int) -> None:
+    starts, ends = split(intervals)
+    moved = union_length([origin + factor * s for s in starts], [origin + factor * e for e in ends])
+    assert moved == factor * union_length(starts, ends)
+
+
+@given(INTERVALS)
+def test_merged_intervals_are_disjoint_sorted_and_as_long(intervals: list[tuple[int, int]]) -> None:
+    starts, ends = merge(*split(intervals))
+    assert bool((starts[1:] > ends[:-1]).all())
+    assert bool((ends > starts).all())
+    assert int((ends - starts).sum()) == union_length(*split(intervals))
+
+
+def test_unsigned_ticks_do_not_wrap() -> None:
+    assert union_length(np.array([2**62, 5], dtype=np.uint64), np.array([2**62 + 1, 9], dtype=np.uint64)) == 5
+
+
+def test_seconds_stay_seconds() -> None:
+    assert union_length([0.5], [0.75]) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends"),
+    [([1], [0]), ([0, 1], [2]), ([[0]], [[1]]), ([0.0], [float("nan")]), ([0.0], [float("inf")]), (["a"], ["b"]), ([[0], [1, 2]], [1, 2])],
+)
+def test_what_is_no_interval_is_refused(starts: list[object], ends: list[object]) -> None:
+    with pytest.raises(UsageError):
+        union_length(starts, ends)  # type: ignore[arg-type]
