@@ -7,6 +7,7 @@ document carries its digest and a summary; which of the two happens is the busin
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ __all__ = ["INLINE_LENGTH", "Blobs", "Column", "MemoryBlobs"]
 #: Columns up to this many elements are written into the document itself.
 INLINE_LENGTH = 64
 _KINDS = "biuf"
+_DTYPE = re.compile(r"\|b1|[|<][iu]1|<[iu][248]|<f[248]")
 # A hostile document could claim any length; a column larger than this is refused before anything is allocated.
 _MAX_BYTES = 2**32
 
@@ -42,7 +44,7 @@ class MemoryBlobs(dict[str, bytes]):
         """Keep `data` under `digest`."""
         self.setdefault(digest, data)
 
-    def get(self, digest: str, default: object = None) -> bytes:  # type: ignore[override]
+    def get(self, digest: str, default: object = None) -> bytes:
         """Return the bytes kept under `digest`."""
         try:
             return self[digest]
@@ -54,9 +56,9 @@ class Column:
     """A one-dimensional read-only array with a unit.
 
     Args:
-        values: anything `numpy.asarray` takes; copied unless it is already a read-only array that owns its memory.
+        values: anything `numpy.array` takes; always copied.
         unit: one of `ridgeline.core.units.BASE_UNITS`.
-        dtype: of bool, integer or float kind; the array's own if not given.
+        dtype: bool, integer or float of at most 8 bytes; the array's own if not given.
 
     Raises:
         UsageError: not one-dimensional, another kind of dtype, unknown unit, or floats that are not finite ("finite or absent").
@@ -65,15 +67,18 @@ class Column:
     True
     """
 
-    __slots__ = ("_values", "unit")
+    __slots__ = ("_unit", "_values")
 
     def __init__(self, values: ArrayLike, unit: str, dtype: DTypeLike | None = None) -> None:
-        array = np.array(values, dtype=dtype, copy=True, order="C")
-        if array.ndim != 1 or array.dtype.kind not in _KINDS:
+        try:
+            array = np.array(values, dtype=dtype, copy=True, order="C")
+        except (TypeError, ValueError, OverflowError) as error:
+            raise UsageError("Column needs a one-dimensional array of numbers", found=str(error), remedy="give numbers that fit the dtype") from error
+        if array.ndim != 1 or array.dtype.kind not in _KINDS or array.dtype.itemsize > 8:
             raise UsageError(
                 "Column needs a one-dimensional array of numbers", found=f"{array.ndim} dimensions of {array.dtype}", remedy="flatten it"
             )
-        if unit not in BASE_UNITS:
+        if not isinstance(unit, str) or unit not in BASE_UNITS:
             raise UsageError(f"Column.unit must be one of {sorted(BASE_UNITS)}", found=repr(unit), remedy="convert to SI first")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise UsageError(
@@ -83,12 +88,18 @@ class Column:
         array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         array.setflags(write=False)
         self._values = array
-        self.unit = unit
+        self._unit = unit
 
     @property
     def values(self) -> NDArray[Any]:
         """The read-only array, shape (n,)."""
-        return self._values
+        # A view of an array that is not writeable cannot be made writeable, the owner could.
+        return self._values.view()
+
+    @property
+    def unit(self) -> str:
+        """The base unit of the values."""
+        return self._unit
 
     @property
     def dtype(self) -> str:
@@ -104,7 +115,9 @@ class Column:
         return self.unit == other.unit and self.dtype == other.dtype and bool(np.array_equal(self._values, other._values))
 
     def __hash__(self) -> int:
-        return hash((self.unit, self.dtype, self._values.tobytes()))
+        # -0.0 and 0.0 are equal, so they must hash alike: adding 0 turns one into the other.
+        same = self._values + 0.0 if self._values.dtype.kind == "f" else self._values
+        return hash((self.unit, self.dtype, same.tobytes()))
 
     def __repr__(self) -> str:
         return f"Column({len(self)} × {self.dtype} in {self.unit})"
@@ -139,10 +152,10 @@ class Column:
             raise ReadError("a column with dtype, unit and length", found=repr(wire)[:80], remedy="the document is damaged")
         dtype = _checked_dtype(wire["dtype"])
         length = wire["length"]
-        if not isinstance(length, int) or not 0 <= length * dtype.itemsize <= _MAX_BYTES:
+        if type(length) is not int or not 0 <= length * dtype.itemsize <= _MAX_BYTES:
             raise ReadError(f"a column length up to {_MAX_BYTES} bytes", found=repr(length), remedy="the document is damaged")
         if "values" in wire:
-            values = np.asarray(wire["values"], dtype=dtype)
+            values = _inline(wire["values"], dtype)
         elif blobs is None:
             raise ReadError(
                 "the blobs of this document", found=f"only a reference to {wire.get('blob')}", remedy="read it through the notebook that holds it"
@@ -151,7 +164,10 @@ class Column:
             values = _unpack(blobs.get(str(wire.get("blob"))), str(wire.get("blob")), dtype, length)
         if values.shape != (length,):
             raise ReadError(f"a column of {length} values", found=f"shape {values.shape}", remedy="the document is damaged")
-        return cls(values, wire["unit"])
+        try:
+            return cls(values, wire["unit"])
+        except UsageError as error:
+            raise ReadError("a column that keeps the rules of columns", found=str(error), remedy="the document is damaged") from error
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
@@ -171,13 +187,21 @@ class Column:
 
 
 def _checked_dtype(text: object) -> np.dtype[Any]:
+    # A list of what is allowed: numpy would also take structures, time units and much else from a hostile text.
+    if not isinstance(text, str) or _DTYPE.fullmatch(text) is None:
+        raise ReadError("a column dtype of bool, integer or float kind", found=repr(text)[:80], remedy="the document is damaged")
+    return np.dtype(text)
+
+
+def _inline(values: object, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Values written into the document; numpy alone would turn 1.5 into 1 and "7" into 7 without a word."""
+    allowed = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float)}[dtype.kind]
+    if not isinstance(values, list) or not all(type(value) in allowed for value in values):
+        raise ReadError(f"a list of values of dtype {dtype.str}", found=repr(values)[:80], remedy="the document is damaged")
     try:
-        dtype = np.dtype(str(text))
-    except TypeError:
-        dtype = np.dtype(object)
-    if dtype.kind not in _KINDS:
-        raise ReadError("a column dtype of bool, integer or float kind", found=repr(text), remedy="the document is damaged")
-    return dtype
+        return np.array(values, dtype=dtype)
+    except (OverflowError, ValueError) as error:
+        raise ReadError(f"values that fit dtype {dtype.str}", found=str(error), remedy="the document is damaged") from error
 
 
 def _unpack(data: bytes, digest: str, dtype: np.dtype[Any], length: int) -> NDArray[Any]:

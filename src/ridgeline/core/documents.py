@@ -6,13 +6,15 @@ document of an older version goes through the upcasters from its version to the 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 
 from .column import Blobs, Column
-from .errors import ReadError, RidgelineError
+from .errors import ReadError, RidgelineError, UsageError
 
 __all__ = ["decode", "encode", "from_builtins", "json_schema", "to_builtins", "upcaster"]
 
@@ -36,19 +38,25 @@ def upcaster(name: str, version: int) -> Callable[[Upcast], Upcast]:
 
 
 def encode(document: msgspec.Struct, blobs: Blobs | None = None) -> bytes:
-    """Write a struct as JSON; long columns go to `blobs` where there is one."""
-    return msgspec.json.encode(document, enc_hook=_enc_hook(blobs))
+    """Write a struct as JSON; long columns go to `blobs` where there is one.
+
+    Raises:
+        UsageError: a number that is not finite; JSON has none, and null in its place would not be read back.
+    """
+    return msgspec.json.encode(to_builtins(document, blobs))
 
 
 def to_builtins(document: msgspec.Struct, blobs: Blobs | None = None) -> Any:
     """The plain dict form of a struct, as `encode` would write it."""
-    return msgspec.to_builtins(document, enc_hook=_enc_hook(blobs))
+    plain = msgspec.to_builtins(document, enc_hook=_enc_hook(blobs))
+    _refuse_infinite(plain, type(document).__name__)
+    return plain
 
 
 def from_builtins(plain: object, kind: type[T], blobs: Blobs | None = None) -> T:
     """Build a struct from its plain form; `ReadError` names the place of what does not fit."""
     try:
-        return msgspec.convert(plain, kind, dec_hook=_dec_hook(blobs), strict=False)
+        return msgspec.convert(plain, kind, dec_hook=_dec_hook(blobs))
     except (msgspec.ValidationError, RidgelineError) as error:
         raise _as_read_error(kind, error) from error
 
@@ -61,11 +69,12 @@ def decode(data: bytes, kind: type[T], blobs: Blobs | None = None) -> T:
     """
     try:
         found = msgspec.json.decode(data, type=_Head).schema
-        expected = getattr(kind, "__struct_config__").tag if hasattr(kind, "__struct_config__") else None
+        config = getattr(kind, "__struct_config__", None)
+        expected = config.tag if config else None
         if expected and found != expected:
             return from_builtins(_upcast(msgspec.json.decode(data), found, str(expected)), kind, blobs)
         return msgspec.json.decode(data, type=kind, dec_hook=_dec_hook(blobs))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, RidgelineError) as error:
         raise _as_read_error(kind, error) from error
 
 
@@ -77,7 +86,7 @@ def json_schema(kind: type) -> dict[str, Any]:
 def _upcast(plain: dict[str, Any], found: str, expected: str) -> dict[str, Any]:
     name, _, wanted = expected.rpartition("/")
     found_name, _, version_text = found.rpartition("/")
-    if found_name != name or not version_text.isdecimal():
+    if found_name != name or not re.fullmatch(r"[0-9]{1,6}", version_text):
         raise ReadError(f"a document {expected}", found=f"schema {found!r}", remedy="give the file that this command writes")
     version = int(version_text)
     if version > int(wanted):
@@ -85,7 +94,11 @@ def _upcast(plain: dict[str, Any], found: str, expected: str) -> dict[str, Any]:
     while version < int(wanted):
         if (name, version) not in _UPCASTERS:
             raise ReadError(f"a way from {name}/{version} to {expected}", found="no upcaster", remedy="report this: fields are only ever added")
-        plain = _UPCASTERS[name, version](plain)
+        try:
+            plain = _UPCASTERS[name, version](plain)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise ReadError(f"a document {name}/{version} with the fields of that version", found=what, remedy="the file is damaged") from error
         version += 1
     return {**plain, "schema": expected}
 
@@ -93,7 +106,21 @@ def _upcast(plain: dict[str, Any], found: str, expected: str) -> dict[str, Any]:
 def _as_read_error(kind: type, error: Exception) -> ReadError:
     if isinstance(error, ReadError):
         return error
-    return ReadError(f"a document of type {kind.__name__}", found=str(error), remedy="the file is damaged or of another kind")
+    name = getattr(kind, "__name__", str(kind))
+    return ReadError(f"a document of type {name}", found=str(error), remedy="the file is damaged or of another kind")
+
+
+def _refuse_infinite(plain: Any, where: str) -> None:
+    """Walk a plain form and refuse floats that are not finite, naming the place."""
+    stack = [(where, plain)]
+    while stack:
+        place, value = stack.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError("documents with finite numbers", found=f"{place} = {value!r}", remedy="leave out what is not known")
+        if isinstance(value, dict):
+            stack += [(f"{place}.{key}", item) for key, item in value.items()]
+        elif isinstance(value, (list, tuple)):
+            stack += [(f"{place}[{index}]", item) for index, item in enumerate(value)]
 
 
 def _enc_hook(blobs: Blobs | None) -> Callable[[Any], Any]:

@@ -7,7 +7,7 @@ that only `cli` has to know how a process ends.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 __all__ = [
     "BackendUnavailable",
@@ -32,6 +32,8 @@ class RidgelineError(Exception):
     """
 
     exit_code: ClassVar[int] = 70
+    # The longest part that is printed: a clear line is one that a person can read to its end.
+    _PART = 600
 
     def __init__(self, expected: str, *, found: str = "", remedy: str = "") -> None:
         self.expected = expected
@@ -40,13 +42,30 @@ class RidgelineError(Exception):
         super().__init__(expected, found, remedy)
 
     def __str__(self) -> str:
-        parts = [self.expected.rstrip(".")]
+        parts = [_one_line(self.expected, self._PART)]
         if self.found:
-            parts.append(f"found: {self.found.rstrip('.')}")
+            parts.append(f"found: {_one_line(self.found, self._PART)}")
         if self.remedy:
-            parts.append(f"to do: {self.remedy.rstrip('.')}")
-        # One line, whatever a file name or an exception text carried in.
-        return " ".join("; ".join(parts).split())
+            parts.append(f"to do: {_one_line(self.remedy, self._PART)}")
+        return "; ".join(parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The default would call the class with three positional arguments; errors must survive the way between processes.
+        return (_rebuild, (type(self), self.expected, self.found, self.remedy))
+
+
+def _rebuild(kind: type[RidgelineError], expected: str, found: str, remedy: str) -> RidgelineError:
+    return kind(expected, found=found, remedy=remedy)
+
+
+def _one_line(text: str, limit: int) -> str:
+    """One printable line, whatever a file name or an exception text carried in: breaks, escape sequences, lone surrogates, a megabyte."""
+    words = " ".join(text[: 20 * limit].split()).rstrip(".")
+    line = "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in words)
+    if len(line) <= limit and len(text) <= 20 * limit:
+        return line
+    half = limit // 2
+    return f"{line[:half]} … {line[-half:]}"
 
 
 class UsageError(RidgelineError):

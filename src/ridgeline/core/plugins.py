@@ -17,10 +17,13 @@ __all__ = ["KINDS", "load", "names", "plugins"]
 KINDS = ("readers", "backends", "devices", "strategies", "changes", "rules", "targets")
 
 
-def _points(kind: str) -> dict[str, EntryPoint]:
+def _points(kind: str) -> dict[str, list[EntryPoint]]:
     if kind not in KINDS:
         raise PluginError(f"a kind of plugin from {KINDS}", found=repr(kind), remedy="use one of them")
-    return {point.name: point for point in entry_points(group=f"ridgeline.{kind}")}
+    points: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=f"ridgeline.{kind}"):
+        points.setdefault(point.name, []).append(point)
+    return points
 
 
 def names(kind: str) -> tuple[str, ...]:
@@ -37,17 +40,22 @@ def load(kind: str, name: str) -> Any:
     points = _points(kind)
     if name not in points:
         raise PluginError(f"a plugin ridgeline.{kind} from {sorted(points)}", found=repr(name), remedy="install the package that brings it")
-    point = points[name]
+    point = points[name][0]
+    if len({other.value for other in points[name]}) > 1:
+        owners = ", ".join(sorted(_owner(other) for other in points[name]))
+        raise PluginError(f"one plugin {name} of kind {kind}", found=f"several, from {owners}", remedy="remove all but one")
     try:
         return point.load()
     except Exception as error:  # whatever a stranger's module raises at import
-        owner = point.dist.name if point.dist else "unknown distribution"
-        raise PluginError(
-            f"plugin {name} of {owner} to load", found=f"{type(error).__name__}: {error}", remedy=f"update or remove {owner}"
-        ) from error
+        what = f"{type(error).__name__}: {error}"
+        raise PluginError(f"plugin {name} of {_owner(point)} to load", found=what, remedy=f"update or remove {_owner(point)}") from error
 
 
 def plugins(kind: str) -> Iterator[tuple[str, Any]]:
-    """Load every plugin of one kind in order of name; the first broken one raises `PluginError`."""
+    """Load every plugin of one kind in order of name; a broken one raises `PluginError`. Who must go on without it uses `names` and `load`."""
     for name in names(kind):
         yield name, load(kind, name)
+
+
+def _owner(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else "an unknown distribution"

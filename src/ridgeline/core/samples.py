@@ -62,6 +62,10 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
                 )
         if length and not np.all(self.wall_s.values >= 0):
             raise UsageError("Samples.wall_s ≥ 0", found="a negative time", remedy="use a monotonic clock")
+        if self.inner.values.dtype.kind not in "iu" or (length and int(np.min(self.inner.values)) < 1):
+            raise UsageError(
+                "Samples.inner in whole iterations ≥ 1", found=f"{self.inner.dtype}, or less than 1", remedy="count the calls of a sample"
+            )
 
     def __len__(self) -> int:
         return len(self.wall_s)

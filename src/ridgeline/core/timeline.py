@@ -6,6 +6,8 @@ tick length in seconds. Strings are interned; links between events are a table o
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import numpy as np
 
@@ -64,6 +66,24 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", ta
                 raise UsageError("Timeline times in integer ticks", found=f"{field} as {getattr(self, field).dtype}", remedy="convert to ticks")
         if length and int(np.min(self.duration_tick.values)) < 0:
             raise UsageError("Timeline durations ≥ 0", found="a negative duration", remedy="exclude the event and say so")
+        if not 0 < self.tick_s < math.inf:
+            raise UsageError("Timeline.tick_s > 0", found=repr(self.tick_s), remedy="give the seconds of one tick")
+        _check_indices("name", self.name, len(self.strings))
+        _check_indices("track", self.track, len(self.tracks))
+        if self.links is not None:
+            _check_indices("links.source", self.links.source, length)
+            _check_indices("links.target", self.links.target, length)
+            if len(self.links.source) != len(self.links.target):
+                raise UsageError("Timeline links in pairs", found=f"{len(self.links.source)} and {len(self.links.target)}", remedy="mend the reader")
 
     def __len__(self) -> int:
         return len(self.start_tick)
+
+
+def _check_indices(field: str, column: Column, size: int) -> None:
+    """Whole numbers in [0, size): an index that leads nowhere would only fail far from the reader that made it."""
+    values = column.values
+    if values.dtype.kind not in "iu":
+        raise UsageError(f"Timeline {field} as whole numbers", found=column.dtype, remedy="mend the reader")
+    if len(values) and not (int(values.min()) >= 0 and int(values.max()) < size):
+        raise UsageError(f"Timeline {field} in 0 … {size - 1}", found=f"{values.min()} … {values.max()}", remedy="mend the reader")

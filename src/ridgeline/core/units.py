@@ -27,11 +27,13 @@ _DECIMAL = {
 _BINARY = {prefix: Decimal(2**power) for prefix, power in {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}.items()}
 # No traps: what overflows becomes infinite and is refused as such.
 _EXACT = Context(prec=60, traps=[])
+_PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 # Names under which people write the base units; the longest match wins, so that "FLOPS" is a rate and "FLOP" a count.
 _SPELLINGS = {
     "s": "s", "sec": "s", "B": "B", "byte": "B", "bytes": "B", "FLOP": "FLOP", "FLOPs": "FLOP",
     "FLOP/s": "FLOP/s", "FLOPs/s": "FLOP/s", "FLOPS": "FLOP/s", "OP/s": "op/s", "op/s": "op/s", "OPS": "op/s",
     "B/s": "B/s", "Hz": "Hz", "W": "W", "J": "J", "K": "K", "FLOP/B": "FLOP/B",
+    "count": "count", "count/s": "count/s", "cycle": "cycle", "USD": "USD", "USD/h": "USD/h",
 }  # fmt: skip
 _WHOLE_WORDS = {"min": (Decimal(60), "s"), "h": (Decimal(3600), "s"), "%": (Decimal("0.01"), "1")}
 # re.ASCII: without it \d would admit other scripts' digits, and float() would quietly read them.
@@ -60,7 +62,7 @@ def parse(text: str, unit: str) -> float:
     if match is None:
         raise UsageError(f"a number in {unit}, such as {_example(unit)}", found=repr(text), remedy="write a finite number and, if any, its unit")
     factor, found_unit = _split_unit(match[2], unit, text)
-    value = float(_EXACT.multiply(_EXACT.create_decimal(match[1]), factor))
+    value = float(_EXACT.multiply(_EXACT.create_decimal(match[1].replace("_", "")), factor))
     if found_unit != unit:
         raise UsageError(f"a quantity in {unit}, such as {_example(unit)}", found=f"{text!r}, which is in {found_unit}", remedy=f"give it in {unit}")
     if not math.isfinite(value):
@@ -72,6 +74,8 @@ def _split_unit(suffix: str | None, unit: str, text: str) -> tuple[Decimal, str]
     """Return (factor, base unit) of a written suffix."""
     if suffix is None:
         return Decimal(1), unit
+    if unit == "count" and suffix in _DECIMAL:
+        return _DECIMAL[suffix], unit
     if suffix in _WHOLE_WORDS:
         return _WHOLE_WORDS[suffix]
     for spelling in sorted(_SPELLINGS, key=len, reverse=True):
@@ -118,18 +122,21 @@ def format_quantity(value: float, unit: str, digits: int = 3) -> str:
     if unit in {"B", "FLOP", "count", "cycle"} and exponent < 0:
         exponent = 0
     scaled = value / 10.0**exponent
-    prefix = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}[exponent]
-    # The number of decimals follows the rounded mantissa: 0.99996 with three figures is 1.00, not 1.000.
-    rounded = float(f"{scaled:.{digits - 1}e}")
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    name = "" if unit == "count" else unit
     if unit == "count" and exponent == 0 and value == int(value):
         return f"{int(value)}"
-    return f"{scaled:.{min(decimals, digits)}f} {prefix}{'' if unit == 'count' else unit}".rstrip()
+    # The number of decimals follows the rounded mantissa: 0.99996 with three figures is 1.00, not 1.000.
+    rounded = abs(float(f"{scaled:.{digits - 1}e}"))
+    if rounded < 0.01 or rounded >= 1e6:
+        # Beyond the prefixes: plain decimals would round the value to nothing or show figures that are not known.
+        return f"{scaled:.{digits - 1}e} {_PREFIXES[exponent]}{name}".rstrip()
+    decimals = max(0, digits - 1 - math.floor(math.log10(rounded)))
+    return f"{scaled:.{decimals}f} {_PREFIXES[exponent]}{name}".rstrip()
 
 
 def _engineering_exponent(magnitude: float, digits: int) -> int:
-    """The multiple of three that leaves 1 ≤ mantissa < 1000 *after* rounding, so that 999.96 ms is written 1.00 s."""
-    exponent = 3 * math.floor(math.log10(magnitude) / 3)
+    """The multiple of three, within the prefixes, that leaves 1 ≤ mantissa < 1000 *after* rounding, so that 999.96 ms is written 1.00 s."""
+    exponent = max(-9, min(18, 3 * math.floor(math.log10(magnitude) / 3)))
     rounded = float(f"{magnitude / 10.0**exponent:.{digits - 1}e}")
     if rounded >= 1000:
         exponent += 3
@@ -144,8 +151,12 @@ def format_share(share: float) -> str:
     >>> format_share(0.463), format_share(0.0004)
     ('46.3%', '<0.1%')
     """
-    if 0 < share < 0.001:
-        return "<0.1%"
+    if not math.isfinite(share):
+        raise UsageError("a finite share to format", found=repr(share), remedy="leave out what is not known")
+    if 0 < abs(share) < 0.001:
+        return "<0.1%" if share > 0 else ">-0.1%"
+    if 0.9995 <= share < 1:
+        return ">99.9%"
     return f"{share * 100:.1f}%"
 
 
