@@ -17,6 +17,7 @@ from .samples import Samples
 
 __all__ = [
     "BufferUse",
+    "Caution",
     "ClockState",
     "Counters",
     "DispatchFit",
@@ -25,13 +26,12 @@ __all__ = [
     "HotSpots",
     "LevelRecord",
     "Machine",
-    "OperatorRow",
     "OpTable",
+    "OperatorRow",
     "Sentinels",
     "Site",
     "TargetInfo",
     "WallSplit",
-    "Caution",
 ]
 
 
