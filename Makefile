@@ -10,7 +10,7 @@ MAKEFLAGS += --no-builtin-rules
 
 VENV ?= .venv
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
-PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
+PIP = $(VENV)/bin/python -m pip --disable-pip-version-check -qq
 STAMPS := $(VENV)/stamps
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 NATIVE := $(wildcard src/native/*) CMakeLists.txt pyproject.toml

@@ -1,0 +1,81 @@
+"""Run the benchmarks one after the other: minutes by default, hours with `--full`.
+
+Each is a script of its own that writes a Markdown fragment with `--out`. What was finished at this commit is not run again, so that an
+interrupted run goes on where it stopped; `--again` runs everything. `--write` joins the fragments into `benchmarks/RESULTS.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+#: name → (script, arguments of the short run, arguments of the full run). A script keeps a journal of its own where a part of it is long.
+BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
+    "import-time": ("import_time.py", ["--repetitions", "11"], ["--repetitions", "41"]),
+    "probe-vs-c": ("probe_vs_c/run.py", [], []),
+    "diagnosis": ("diagnosis/run.py", ["--repetitions", "1", "--alone"], ["--repetitions", "5"]),
+}
+
+
+def commit() -> str:
+    """The commit, with `+dirty` where the tree differs; empty outside of git."""
+    done = subprocess.run(["git", "describe", "--always", "--abbrev=40", "--dirty=+dirty", "--exclude=*"], cwd=HERE, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def run_one(name: str, full: bool, results: Path) -> bool:
+    """Run one benchmark; True if it ended well."""
+    script, short_arguments, full_arguments = BENCHMARKS[name]
+    arguments = full_arguments if full else short_arguments
+    command = [sys.executable, str(HERE / script), *arguments, "--out", str(results / f"{name}.md")]
+    print(f"── {name}", file=sys.stderr, flush=True)
+    start = time.perf_counter()
+    done = subprocess.run(command, stdin=subprocess.DEVNULL)
+    print(f"── {name}: {'done' if done.returncode == 0 else 'FAILED'} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
+    return done.returncode == 0
+
+
+def main() -> int:
+    """Run what is not finished yet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="the long version of each, hours together")
+    parser.add_argument("--only", action="append", choices=sorted(BENCHMARKS), help="only this one; may be given several times")
+    parser.add_argument("--again", action="store_true", help="also what was finished at this commit")
+    parser.add_argument("--write", action="store_true", help="join the fragments into benchmarks/RESULTS.md")
+    arguments = parser.parse_args()
+    results = HERE / "results" / ("full" if arguments.full else "short")
+    results.mkdir(parents=True, exist_ok=True)
+    journal = results / "finished.json"
+    finished: dict[str, str] = json.loads(journal.read_text()) if journal.exists() else {}
+    now = commit()
+    failed = []
+    for name in arguments.only or BENCHMARKS:
+        if finished.get(name) == now and not arguments.again and not now.endswith("+dirty") and now:
+            print(f"── {name}: finished at this commit; --again runs it once more", file=sys.stderr)
+            continue
+        if run_one(name, arguments.full, results):
+            finished[name] = now
+            journal.write_text(json.dumps(finished, indent=1))
+        else:
+            failed.append(name)
+    if arguments.write:
+        parts = [(results / f"{name}.md").read_text(encoding="utf-8") for name in BENCHMARKS if (results / f"{name}.md").exists()]
+        (HERE / "RESULTS.md").write_text(
+            f"# Results\n\nAt commit {now or 'unknown'}, written by `make bench`.\n\n" + "\n".join(parts), encoding="utf-8"
+        )
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\ninterrupted; what was finished is kept, run again to go on", file=sys.stderr)
+        sys.exit(130)

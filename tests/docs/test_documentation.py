@@ -1,0 +1,124 @@
+"""The documentation check: it passes on the project, and finds each planted fault."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load_check() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("ridgeline_docs_check", ROOT / "docs" / "check.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+check = load_check()
+
+
+@click.group()
+def group() -> None:
+    """The program."""
+
+
+@group.command()
+@click.option("--size", help="How large.")
+def measure(size: str) -> None:
+    """Measure it."""
+
+
+def test_the_documentation_of_the_project_holds() -> None:
+    assert check.problems() == []
+
+
+def test_a_missing_docstring_and_missing_units_are_found() -> None:
+    def bare(x: int) -> int:
+        return x
+
+    def numeric(x: float) -> float:
+        """Halve it."""
+        return x / 2
+
+    def good(wall_s: float) -> float:
+        """Halve the seconds."""
+        return wall_s / 2
+
+    class Undocumented:
+        pass
+
+    assert check.name_problems("a.bare", bare) == ["a.bare: no docstring"]
+    assert check.name_problems("a.numeric", numeric) == ["a.numeric: numbers without units in the docstring"]
+    assert check.name_problems("a.good", good) == []
+    assert check.name_problems("a.Undocumented", Undocumented) == ["a.Undocumented: no docstring"]
+    assert check.name_problems("a.CONSTANT", 7) == []
+
+
+def test_an_old_or_missing_page_of_commands_is_found() -> None:
+    page = check.render_cli(group)
+    assert "ridgeline measure" in page
+    assert "--size" in page
+    assert check.cli_problems(group, page) == []
+    assert "make docs" in check.cli_problems(group, page.replace("How large", "How big"))[0]
+    assert "make docs" in check.cli_problems(group, None)[0]
+
+
+def test_a_command_or_option_without_help_is_found() -> None:
+    @click.group()
+    def other() -> None:
+        """The program."""
+
+    @other.command()
+    @click.option("--bare")
+    def silent(bare: str) -> None:
+        pass
+
+    found = check.cli_problems(other, check.render_cli(other))
+    assert found == ["ridgeline silent: no help text", "ridgeline silent --bare: no help text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[a](other.md)", None),
+        ("[a](other.md#the-heading)", None),
+        ("[a](#own-heading)\n# Own heading", None),
+        ("[a](https://example.org)", None),
+        ("```\n[a](none.md)\n```", None),
+        ("[a](none.md)", "no such file"),
+        ("[a](other.md#none)", "no such heading"),
+        ("[a](#none)", "no such heading"),
+        ("[a](http://example.org)", "not https"),
+    ],
+)
+def test_links(tmp_path: Path, text: str, problem: str | None) -> None:
+    (tmp_path / "other.md").write_text("# The `heading`!\n")
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    found = check.link_problems(page, tmp_path)
+    assert [problem in line for line in found] == ([] if problem is None else [True])
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("```sh\nmake demo\nridgeline measure --size 3\n```", 0),
+        ("`ridgeline measure` and `make demo`", 0),
+        ("```sh\nridgeline measure -- ls --all\n```", 0),
+        ("```text\nridgeline nonsense\n```", 0),
+        ("```sh\nmake nonsense\n```", 1),
+        ("```sh\nridgeline nonsense\n```", 1),
+        ("`ridgeline measure --weight 3`", 1),
+    ],
+)
+def test_commands_of_the_readme(text: str, count: int) -> None:
+    assert len(check.command_problems(text, group, "demo: x\n\ttrue\n")) == count
