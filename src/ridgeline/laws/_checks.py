@@ -44,7 +44,7 @@ def confidence_level(confidence: float) -> None:
 
 
 def counting(**numbers: int) -> None:
-    """Raise `UsageError` unless every number is a whole number ≥ 1."""
+    """Raise `UsageError` unless every number is a whole number from 1 to 2⁶³."""
     for name, value in numbers.items():
-        if not (isinstance(value, int) and value >= 1):
-            raise UsageError(f"{name} must be a whole number ≥ 1", found=repr(value), remedy=f"count {name}")
+        if not (isinstance(value, int) and 1 <= value <= 2**63):
+            raise UsageError(f"{name} must be a whole number from 1 to 2⁶³", found=f"{value!r:.40}", remedy=f"count {name}")

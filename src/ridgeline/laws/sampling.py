@@ -6,7 +6,7 @@ the samples *in* the region, and at most 1 ÷ √n. The careful 1 ÷ √n is wha
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+import math
 from statistics import NormalDist
 
 from ..core.errors import UsageError
@@ -51,7 +51,8 @@ def _z(confidence: float | None) -> float:
     if confidence is None:
         return 1.0
     confidence_level(confidence)
-    return NormalDist().inv_cdf(0.5 + confidence / 2)
+    # From the lower tail: 0.5 + confidence ÷ 2 rounds to 1 before confidence does.
+    return -NormalDist().inv_cdf((1 - confidence) / 2)
 
 
 def samples_needed(*, relative_error: float, share: float | None = None, confidence: float | None = None) -> int:
@@ -68,12 +69,13 @@ def samples_needed(*, relative_error: float, share: float | None = None, confide
     >>> samples_needed(relative_error=0.05), samples_needed(relative_error=0.05, confidence=0.95)
     (400, 1537)
     """
-    positive(relative_error=relative_error)
+    if not 1e-9 <= relative_error < math.inf:
+        raise UsageError("relative_error must be at least 1e-9", found=repr(relative_error), remedy="give for example 0.05")
     if share is not None:
         share_of_whole(share=share)
     exact = (_z(confidence) / relative_error) ** 2 * (1 - (share or 0.0))
     # 1 / 0.05 ** 2 is 399.99999999999994: a whole number must not grow by one through rounding.
-    return max(1, ceil(exact - 1e-9 * exact))
+    return max(1, math.ceil(exact - 1e-9 * exact))
 
 
 def seconds_to_record(*, share: float, rate: float, relative_error: float, confidence: float | None = None, careful: bool = True) -> float:
@@ -105,7 +107,7 @@ def relative_error(*, samples: float, share: float | None = None, confidence: fl
     positive(samples=samples)
     if share is not None:
         share_of_whole(share=share)
-    return _z(confidence) * sqrt((1 - (share or 0.0)) / samples)
+    return _z(confidence) * math.sqrt((1 - (share or 0.0)) / samples)
 
 
 def overhead_share(*, handler_seconds: float, rate: float) -> float:

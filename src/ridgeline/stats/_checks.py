@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -43,11 +44,9 @@ def confidence_level(confidence: float) -> None:
         raise UsageError("confidence must lie in (0, 1)", found=repr(confidence), remedy="give for example 0.95")
 
 
-def normal_quantile(probability: float) -> float:
-    """Quantile of the standard normal distribution."""
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf(probability)
+def normal_quantile(confidence: float) -> float:
+    """z such that a standard normal value lies in ±z with this confidence; from the lower tail, which rounds last."""
+    return -NormalDist().inv_cdf((1 - confidence) / 2)
 
 
 def thinned(array: NDArray[np.float64], most: int) -> NDArray[np.float64]:

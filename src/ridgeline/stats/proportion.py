@@ -33,7 +33,7 @@ def wilson_interval(hits: float, n: float, confidence: float = 0.95) -> tuple[fl
     confidence_level(confidence)
     if not (math.isfinite(n) and n > 0 and 0 <= hits <= n):
         raise UsageError("0 ≤ hits ≤ n and n > 0", found=f"hits={hits!r} n={n!r}", remedy="record samples first")
-    z = normal_quantile(0.5 + confidence / 2)
+    z = normal_quantile(confidence)
     share = hits / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)

@@ -90,9 +90,9 @@ def minimum_samples(q: float, confidence: float = 0.95, *, one_sided: bool = Tru
     _check(q, confidence)
     rare = max(q, 1 - q)
     n = max(1, math.ceil(math.log(1 - confidence) / math.log(rare) - 1e-9))
-    if not one_sided:
-        while 1 - q**n - (1 - q) ** n < confidence:
-            n += 1
+    # The other tail counts only where both are alike and n is small.
+    while not one_sided and n < 1000 and q**n + (1 - q) ** n > 1 - confidence:
+        n += 1
     return n
 
 

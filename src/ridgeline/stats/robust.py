@@ -131,7 +131,7 @@ def theil_sen_slope(values: Values, at: Values | None = None, confidence: float 
     first, second = np.triu_indices(y.size, k=1)
     slopes = np.sort((y[second] - y[first]) / (x[second] - x[first]))
     n, pairs = y.size, slopes.size
-    half = normal_quantile(0.5 + confidence / 2) * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    half = normal_quantile(confidence) * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
     low = max(0, math.floor((pairs - half) / 2) - 1)
     high = min(pairs - 1, math.ceil((pairs + half) / 2))
     return float(np.median(slopes)), float(slopes[low]), float(slopes[high])
@@ -163,7 +163,7 @@ def hodges_lehmann_shift(before: Values, after: Values, confidence: float = 0.95
 def _mann_whitney_rank(m: int, n: int, tail: float) -> int:
     """Largest C with P(U ≤ C − 1) ≤ tail under no difference; 0 if there is none."""
     if m * n > 400:
-        return max(0, math.floor(m * n / 2 + normal_quantile(tail) * math.sqrt(m * n * (m + n + 1) / 12)))
+        return max(0, math.floor(m * n / 2 - normal_quantile(1 - 2 * tail) * math.sqrt(m * n * (m + n + 1) / 12)))
     below = 0.0
     ways = _mann_whitney_counts(m, n)
     everything = math.comb(m + n, n)
