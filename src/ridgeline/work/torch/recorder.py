@@ -140,7 +140,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             offset=int(tensor.storage_offset()) if strided else 0,
             storage_bytes=size,
             constant=number in self._constant,
-            persistent=number in self._existing,
+            # A lone number tells nothing: `x + 1` makes a tensor of its 1 in every call.
+            persistent=number in self._existing and (tensor.numel() > 1 or number in self._constant),
             fresh=first and not existing,
         )
 

@@ -1,0 +1,1 @@
+"""Operator profiles: one room a framework, each giving a `ridgeline.core.OpTable`."""
