@@ -33,7 +33,7 @@ from ridgeline.core import (
 MB = 1_000_000
 FMA = {("fp32", 1): 32e9, ("fp32", 4): 128e9, ("fp64", 1): 16e9, ("fp64", 4): 64e9, ("int8", 1): 128e9, ("int8", 4): 512e9}
 #: working set → (one thread, four threads) in B/s: L2-like, then DRAM as in the method's device.
-READ = {1 * MB: (40e9, 160e9), 100 * MB: (6e9, 13e9)}
+READ = {1 * MB: (40e9, 160e9), 3 * MB: (6e9, 13e9), 100 * MB: (6e9, 13e9)}
 
 
 def exact(value: float, unit: str) -> Quantity:

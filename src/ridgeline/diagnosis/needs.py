@@ -25,11 +25,11 @@ def next_need(facts: Facts) -> Need | None:
 
 def _candidates(facts: Facts) -> list[Need]:
     needs: list[Need] = []
-    if facts.samples is None:
-        # Nothing else makes sense before the stopwatch.
-        return [Need(level=1, instrument="samples", because="how long it takes, uninstrumented, is the ground truth")]
     if facts.device is None:
+        # Before the stopwatch, because the sentinels between the samples are held against the machine as the probe found it.
         needs.append(Need(level=4, instrument="device", because="every fraction is against a ceiling of this machine"))
+    if facts.samples is None:
+        return [*needs, Need(level=1, instrument="samples", because="how long it takes, uninstrumented, is the ground truth")]
     if facts.wall_split is None:
         needs.append(Need(level=2, instrument="wall-split", because="blocked, waiting, system, interpreter and kernel time need different fixes"))
     if needs:

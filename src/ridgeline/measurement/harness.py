@@ -16,7 +16,7 @@ import numpy as np
 
 from ridgeline.core import Column, Quantity, Samples
 from ridgeline.core.samples import FLAG_GC, FLAG_PREEMPTED
-from ridgeline.stats import noise_floor, quantile_interval, steady_from
+from ridgeline.stats import noise_floor, quantile_interval, steady_start
 
 from .thread_counters import CounterRows
 
@@ -102,7 +102,7 @@ def measure(
     return GroundTruthResult(
         samples=samples,
         warmup=len(warm.seconds),
-        steady=warm.steady if len(wall) < 30 else steady_from(wall) is not None,
+        steady=warm.steady if len(wall) < 30 else steady_start(wall) is not None,
         batched_s=batched,
         overhead_s=timer_s / inner,
         noise_floor=noise_floor(wall) if len(wall) >= 20 else None,
@@ -128,10 +128,10 @@ def _warm_up(call: Call, synchronise: Synchronise | None, clock: Callable[[], in
         seconds.append((clock() - before) / 1e9)
         # Settled: at least as many calls after the last change as before it, and the least number made.
         if len(seconds) >= 2 * _WARMUP_LEAST and len(seconds) % _WARMUP_LEAST == 0:
-            start = steady_from(np.asarray(seconds))
+            start = steady_start(np.asarray(seconds))
             if start is not None and start <= len(seconds) // 2 and (sum(seconds) > 0.2 or len(seconds) >= 50):
                 return _Warm(seconds, True)
-    return _Warm(seconds, None if len(seconds) < 2 * _WARMUP_LEAST else steady_from(np.asarray(seconds)) is not None)
+    return _Warm(seconds, None if len(seconds) < 2 * _WARMUP_LEAST else steady_start(np.asarray(seconds)) is not None)
 
 
 def _timer_cost(clock: Callable[[], int]) -> float:

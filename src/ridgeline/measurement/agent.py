@@ -1,0 +1,160 @@
+"""The side of a measurement that lives in the child process: prepares the target once and answers every instrument's request.
+
+`machine.Worker` calls these functions by name. They keep one session per process in a module variable, since that is what a process is for: the target is loaded once and
+measured many times. Nothing here decides what to measure next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ridgeline.core import (
+    BufferUse,
+    Caution,
+    ClockState,
+    Device,
+    DispatchFit,
+    HotSpots,
+    OperatorRow,
+    OpTable,
+    Quantity,
+    Samples,
+    Sentinels,
+    TargetFailed,
+    TargetInfo,
+    WallSplit,
+)
+from ridgeline.machine import ClockWatch
+from ridgeline.targets import Prepared, TargetSpec
+from ridgeline.targets import prepare as prepare_target
+
+from . import harness, stacks, wall_split
+from .sentinels import SentinelLoop
+
+__all__ = ["GroundTruthReport", "OperatorsReport", "PreparedReport", "dispatch", "ground_truth", "hot_spots", "operators", "prepare", "split"]
+
+Report = Callable[[Any], None]
+
+
+class PreparedReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What preparing found: the target as it is, its first call in seconds, and what the reader must know."""
+
+    info: TargetInfo
+    first_s: float
+    load_s: float
+    warnings: tuple[Caution, ...] = ()
+
+
+class GroundTruthReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Level 1 with the sentinels and the clock state of the same seconds."""
+
+    samples: Samples
+    warmup: int
+    steady: bool | None
+    batched_s: Quantity | None
+    overhead_s: float
+    noise_floor: float | None
+    sentinels: Sentinels
+    clock: ClockState
+
+
+class OperatorsReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Level 3 with the clean wall taken between the instrumented calls, and the ratio of the two."""
+
+    table: OpTable
+    clean_s: Quantity
+    ratio: Quantity
+
+
+class _Session:
+    """The prepared target of this process."""
+
+    current: Prepared | None = None
+    spec: TargetSpec | None = None
+
+
+def _prepared() -> Prepared:
+    if _Session.current is None:
+        raise TargetFailed("a prepared target", found="none in this process", remedy="call prepare first")
+    return _Session.current
+
+
+def prepare(spec: TargetSpec) -> PreparedReport:
+    """Load the target and make its first call, timed apart.
+
+    Raises:
+        RidgelineError: whatever is wrong with the target, in one line.
+    """
+    before = time.perf_counter()
+    prepared = prepare_target(spec)
+    loaded = time.perf_counter()
+    result = prepared.call()
+    if prepared.synchronise is not None:
+        prepared.synchronise(result)
+    first_s = time.perf_counter() - loaded
+    _Session.current, _Session.spec = prepared, spec
+    return PreparedReport(info=prepared.info, first_s=first_s, load_s=loaded - before, warnings=tuple(prepared.warnings))
+
+
+def ground_truth(
+    budget_s: float, samples: int, at_least: int, device: Device | None = None, report: Callable[[Any], None] | None = None
+) -> GroundTruthReport:
+    """Level 1, with sentinels between the samples."""
+    prepared = _prepared()
+    loop = SentinelLoop(device, _own_cpu())
+    watch = ClockWatch()
+    watch.start()
+    found = harness.measure(
+        prepared.call,
+        synchronise=prepared.synchronise,
+        plan=harness.Plan(budget_s=budget_s, samples=samples, at_least=at_least),
+        sentinel=loop.run,
+        report=(lambda label, fraction: report([label, fraction])) if report else None,
+    )
+    seen = watch.stop()
+    return GroundTruthReport(
+        samples=found.samples,
+        warmup=found.warmup,
+        steady=found.steady,
+        batched_s=found.batched_s,
+        overhead_s=found.overhead_s,
+        noise_floor=found.noise_floor,
+        sentinels=_sentinels(found.samples, loop, seen),
+        clock=seen.clock,
+    )
+
+
+def split(seconds: float) -> WallSplit:
+    """Level 2: the wall split, over calls of their own."""
+    prepared = _prepared()
+    return wall_split.split(wall_split.observe(prepared.call, synchronise=prepared.synchronise, seconds=seconds))
+
+
+def hot_spots(seconds: float) -> HotSpots:
+    """Level 5: sampled lines of the calling thread, over calls of their own."""
+    prepared = _prepared()
+    return stacks.sample_lines(prepared.call, synchronise=prepared.synchronise, seconds=seconds, user_files=prepared.user_files)
+
+
+def _own_cpu() -> int:
+    import os
+
+    return min(os.sched_getaffinity(0))
+
+
+def _sentinels(samples: Samples, loop: SentinelLoop, seen: Any) -> Sentinels:
+    wall, queue = float(np.sum(samples.wall_s.values * samples.inner.values)), samples.run_queue_s
+    switches = samples.involuntary_switches
+    return Sentinels(
+        fma_ratio=loop.fma_ratio,
+        stream_ratio=loop.stream_ratio,
+        run_queue_share=float(queue.values.sum()) / wall if queue is not None and wall else None,
+        steal_share=seen.clock.steal,
+        involuntary_per_s=float(switches.values.sum()) / wall if switches is not None and wall else None,
+        other_load=seen.other_load,
+    )
