@@ -1,1 +1,6 @@
 """The command line: parse, call, print, exit."""
+
+from .app import cli
+from .main import main
+
+__all__ = ["cli", "main"]

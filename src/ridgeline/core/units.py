@@ -116,7 +116,7 @@ def format_quantity(value: float, unit: str, digits: int = 3) -> str:
     if unit == "1":
         return f"{value:.{digits}g}"
     if value == 0:
-        return f"0 {unit}"
+        return "0" if unit == "count" else f"0 {unit}"
     exponent = _engineering_exponent(abs(value), digits)
     # Fractions of a byte, an operation or a count mean nothing: only time, rates and energy go below one.
     if unit in {"B", "FLOP", "count", "cycle"} and exponent < 0:

@@ -1,1 +1,8 @@
-"""The record: every run, kept in SQLite or PostgreSQL, from which every verdict replays."""
+"""The notebook: every run that was ever made, in one SQLite file or a PostgreSQL database."""
+
+from .identity import new_run_id
+from .location import default_location
+from .notebook import Notebook
+from .summary import RunSummary
+
+__all__ = ["Notebook", "RunSummary", "default_location", "new_run_id"]

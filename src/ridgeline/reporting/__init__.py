@@ -1,1 +1,13 @@
-"""Nouns in, text or HTML out: terminal page, Markdown, JSON, one-file HTML."""
+"""Nouns in, text out: the page of a diagnosis and of everything else, as terminal text, Markdown or one HTML file. Nothing here prints."""
+
+from .diagnosis_page import page
+from .html import html
+from .markdown import markdown
+from .page import Bars, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell
+from .pages import calc_list_page, calc_page, devices_page, doctor_page, log_table, probe_page, run_page
+from .terminal import terminal
+
+__all__ = [
+    "Bars", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "calc_list_page", "calc_page",
+    "devices_page", "doctor_page", "format_cell", "html", "log_table", "markdown", "page", "probe_page", "run_page", "terminal",
+]  # fmt: skip

@@ -1,0 +1,51 @@
+"""The group of commands. A name that it does not know gets the near matches, and one that a later version brings is said to be that."""
+
+from __future__ import annotations
+
+import difflib
+
+import click
+
+from .calc import calc
+from .diagnose import diagnose
+from .machine import devices, doctor, probe
+from .record import log, show
+
+__all__ = ["cli"]
+
+#: Commands of the design that this version does not have.
+_LATER = frozenset({"bench", "compare", "explore", "gate", "model", "plan", "predict", "read", "report", "schedule", "serve", "try", "tune"})
+
+
+class _Commands(click.Group):
+    """A group whose unknown names are explained."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of `args[0]`, or say what there is."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            known = ", ".join(self.list_commands(ctx))
+            if name in _LATER:
+                raise click.UsageError(f"no command {name} in this version; there are: {known}", ctx)
+            close = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            # Forgetting the verb is likely, and a target is easily told from a command.
+            if not close and any(mark in name for mark in ".:/"):
+                hint = f"did you mean `ridgeline diagnose {name}`? "
+            raise click.UsageError(f"no command {name!r}; {hint}there are: {known}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit codes: 0 fine, 1 a finding asked to fail on, 2 usage or bad input, 3 inconclusive under --strict, 4 a needed package is missing, "
+    "70 our own fault, 130 interrupted. Data goes to stdout, all else to stderr.",
+)
+@click.version_option(package_name="ridgeline", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Find the real bottleneck of a program or a model, and what removing it is worth."""
+
+
+for command in (diagnose, probe, doctor, devices, log, show, calc):
+    cli.add_command(command)

@@ -1,0 +1,121 @@
+"""`ridgeline diagnose TARGET`: the main job.
+
+Options of ours come before TARGET; what follows a target that takes arguments (`file.py ARGS…`, `-- COMMAND ARGS…`) belongs to it, untouched.
+A target that takes none (`model.onnx`, `file.py:function`) may have our options behind it as well.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ridgeline.core import Diagnosis, UsageError, parse_budget
+from ridgeline.reporting import html, page
+
+from .options import colour_option, json_option, notebook_options, opened, quiet_option
+from .output import emit_document, emit_page, reserve, write_text
+from .progress import progress
+
+__all__ = ["diagnose"]
+
+_FAILED, _INCONCLUSIVE = 1, 3
+
+
+class _TargetCommand(click.Command):
+    """Sorts arguments into ours and the target's before click reads them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Fill `target` and `arguments`; a command line after `--` has no target but only arguments."""
+        ctx.allow_interspersed_args = False
+        _, rest, _ = self.make_parser(ctx).parse_args(list(args))
+        ours = args[: len(args) - len(rest)]
+        if ours and ours[-1] == "--":
+            ctx.meta["ridgeline.command"] = True
+            return super().parse_args(ctx, [*ours, "", *rest])
+        # `file.py` takes arguments; of every other form they would have no meaning, so that what follows can only be ours.
+        ctx.allow_interspersed_args = bool(rest) and not rest[0].endswith(".py")
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_TargetCommand, no_args_is_help=True, options_metavar="[OPTIONS]")
+@click.argument("target", metavar="TARGET|--", required=True)
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--input", "input_path", metavar="FILE|DIR", help="Inputs of a model: .npy, .npz, or a directory of them. [default: generated]")
+@click.option("--shape", "shapes", metavar="NAME=1x3x224x224", multiple=True, help="Shape of an input, or size of a symbolic axis (N=8); repeatable.")
+@click.option("--budget", metavar="TIME[@p99]", help="Time a call may take, such as 33.3ms@p99.")
+@click.option(
+    "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="Whether each start is used for one call."
+)
+@click.option("--threads", type=click.IntRange(1, 4096), help="Threads for the target. [default: the target's own choice]")
+@click.option("--precision", metavar="NAME", help="Precision asked of the target, such as fp32 or bf16.")
+@click.option("--time-budget", metavar="SECONDS", type=click.FloatRange(min=0.1, max=86400.0), help="About how long to measure.")
+@click.option("--samples", type=click.IntRange(1, 10_000_000), help="Samples of the ground truth. [default: 500, or what the time budget allows]")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of generated inputs.")
+@json_option
+@click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
+@click.option("--html", "html_path", metavar="FILE", help="Write the page as one HTML file as well.")
+@click.option("--force", is_flag=True, help="Write over FILE if it exists.")
+@click.option("--strict", is_flag=True, help="Exit with 3 where the verdict is inconclusive.")
+@click.option("--fail-on", type=click.Choice(["budget"]), help="Exit with 1 where the budget is missed.")
+@notebook_options
+@quiet_option
+@colour_option
+@click.pass_context
+def diagnose(ctx: click.Context, /, **given: Any) -> int:
+    """Say how long TARGET really takes, where the time goes, what binds, which fix to make and what that fix is worth.
+
+    TARGET is model.onnx, file.py:function (no arguments; it is the workload, or returns it), package.module:function, file.py with its
+    ARGS, or -- COMMAND ARGS. Options come before TARGET; behind file.py and -- everything belongs to the target.
+    """
+    if given["as_json"] and given["as_markdown"]:
+        raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")
+    if given["fail_on"] == "budget" and not given["budget"]:
+        raise UsageError("--fail-on budget with a budget", found="no --budget", remedy="add --budget TIME@p99")
+    if given["budget"]:
+        parse_budget(given["budget"])
+    file = reserve(given["html_path"], force=given["force"]) if given["html_path"] else None
+    diagnosis = _measured(None if ctx.meta.get("ridgeline.command") else given["target"], given)
+    _write(diagnosis, given, file)
+    return _exit_code(diagnosis, given)
+
+
+def _measured(target: str | None, given: dict[str, Any]) -> Diagnosis:
+    from ridgeline.flows.diagnose import diagnose as flow
+    from ridgeline.targets import parse_target
+
+    spec = parse_target(
+        target,
+        given["arguments"],
+        input=given["input_path"],
+        shapes=given["shapes"],
+        threads=given["threads"],
+        precision=given["precision"],
+        seed=given["seed"],
+        use=given["use"],
+        budget=given["budget"],
+    )
+    with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
+        return flow(spec, time_budget_s=given["time_budget"], samples=given["samples"], notebook=notebook, report=report)
+
+
+def _write(diagnosis: Diagnosis, given: dict[str, Any], file: Path | None) -> None:
+    """The page or the JSON on stdout first: should the file fail, the result is not lost."""
+    if given["as_json"]:
+        emit_document(diagnosis)
+    else:
+        emit_page(page(diagnosis), no_colour=given["no_colour"], as_markdown=given["as_markdown"])
+    if file is not None:
+        write_text(file, html(page(diagnosis)))
+
+
+def _exit_code(diagnosis: Diagnosis, given: dict[str, Any]) -> int:
+    truth = diagnosis.ground_truth
+    if given["fail_on"] == "budget":
+        state = parse_budget(given["budget"]).state(truth) if truth else "undecided"
+        if state == "missed":
+            return _FAILED
+        if state == "undecided" and given["strict"]:
+            return _INCONCLUSIVE
+    return _INCONCLUSIVE if given["strict"] and diagnosis.bound == "inconclusive" else 0

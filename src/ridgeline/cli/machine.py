@@ -1,0 +1,67 @@
+"""`ridgeline probe`, `doctor` and `devices`: this machine and others."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from ridgeline.core import Device
+from ridgeline.reporting import devices_page, doctor_page, probe_page
+
+from .options import colour_option, json_option, quiet_option
+from .output import emit_document, emit_page
+from .progress import progress
+
+__all__ = ["devices", "doctor", "probe"]
+
+
+class CatalogueDocument(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.devices/1"):
+    """The JSON of `ridgeline devices`."""
+
+    devices: tuple[Device, ...]
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="A rougher probe in a quarter of the time.")
+@click.option("--force", is_flag=True, help="Measure again although there is a probe of this machine.")
+@quiet_option
+@json_option
+@colour_option
+def probe(quick: bool, force: bool, quiet: bool, as_json: bool, no_colour: bool) -> int:
+    """Measure what this machine can do; the result is kept until the machine changes."""
+    from ridgeline.flows.probe import probe as flow
+
+    with progress(quiet) as report:
+        device = flow(quick=quick, refresh=force, report=report)
+    emit_document(device) if as_json else emit_page(probe_page(device), no_colour=no_colour)
+    return 0
+
+
+@click.command()
+@click.option("--notebook", metavar="PATH|URL", help="The notebook whose place is checked.")
+@json_option
+@colour_option
+def doctor(notebook: str | None, as_json: bool, no_colour: bool) -> int:
+    """Say what can and cannot be measured on this machine, why, and how to enable it."""
+    from ridgeline.flows.doctor import doctor as flow
+
+    report = flow(notebook=notebook)
+    emit_document(report) if as_json else emit_page(doctor_page(report), no_colour=no_colour)
+    return 0
+
+
+@click.command()
+@click.argument("name", required=False)
+@json_option
+@colour_option
+def devices(name: str | None, as_json: bool, no_colour: bool) -> int:
+    """List the catalogue of devices, or show the one called NAME."""
+    from ridgeline.device import catalogue, find
+
+    if name is not None:
+        device = find(name)
+        emit_document(device) if as_json else emit_page(probe_page(device), no_colour=no_colour)
+        return 0
+    known = catalogue()
+    emit_document(CatalogueDocument(devices=tuple(known))) if as_json else emit_page(devices_page(known), no_colour=no_colour)
+    return 0

@@ -1,0 +1,114 @@
+"""The end of every command: which exit code, and the one line that says why. The only place that knows how a process ends.
+
+A traceback is shown only where `RIDGELINE_DEBUG` is set: what a user can do stands in the line, the traceback is for whoever mends ridgeline.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import TextIO
+
+import click
+
+from ridgeline.core import RidgelineError
+
+from .app import cli
+
+__all__ = ["main"]
+
+_INTERNAL, _INTERRUPTED, _USAGE = 70, 130, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Args:
+        arguments: without the program's name; those of the process if not given.
+    """
+    _make_printable(sys.stdout)
+    _make_printable(sys.stderr)
+    try:
+        given = _checked(sys.argv[1:] if arguments is None else arguments)
+        result = cli.main(args=given, prog_name="ridgeline", standalone_mode=False)
+        sys.stdout.flush()
+    except BaseException as error:
+        return _ended(error)
+    return result if isinstance(result, int) else 0
+
+
+def _make_printable(stream: TextIO) -> None:
+    # A terminal that cannot show × gets \xd7 instead of a failure.
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+
+
+def _checked(arguments: Sequence[str]) -> list[str]:
+    for argument in arguments:
+        if not argument.isascii():
+            try:
+                argument.encode()
+            except UnicodeEncodeError:
+                raise click.UsageError(f"arguments must be UTF-8; found: {os.fsencode(argument)!r}; to do: rename the file") from None
+    return list(arguments)
+
+
+def _ended(error: BaseException) -> int:
+    """Say why it ended, and return the exit code."""
+    if isinstance(error, click.exceptions.Exit):
+        return int(error.exit_code)
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else _INTERNAL
+    if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EPIPE):
+        _silence_stdout()
+        return 0
+    if os.environ.get("RIDGELINE_DEBUG"):
+        traceback.print_exception(error, file=sys.stderr)
+    code, line = _explained(error)
+    _say(line)
+    if isinstance(error, OSError):
+        _silence_stdout()
+    return code
+
+
+def _explained(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, RidgelineError):
+        return error.exit_code, str(error)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return _USAGE, error.format_message()
+    if isinstance(error, click.ClickException):
+        return error.exit_code, _usage_line(error)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        # What a flow could save, it notes on the exception.
+        kept = "; ".join(getattr(error, "__notes__", ())) or "nothing was kept"
+        return _INTERRUPTED, f"interrupted; {kept}"
+    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return _USAGE, f"space for the output; found: {error.strerror}; to do: free space, or write elsewhere"
+    if isinstance(error, MemoryError):
+        return _USAGE, "enough memory; found: none left; to do: give a smaller target or free memory"
+    said = " ".join(str(error).split())[:500]
+    return _INTERNAL, f"a fault of ridgeline: {type(error).__name__}: {said}; to do: run it again with RIDGELINE_DEBUG=1 and report what it prints"
+
+
+def _usage_line(error: click.ClickException) -> str:
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    help_path = context.command_path if context is not None else "ridgeline"
+    return f"{message}; to do: see `{help_path} --help`"
+
+
+def _say(line: str) -> None:
+    # Where stderr is closed, nobody can be told.
+    with contextlib.suppress(OSError):
+        print(line if line.startswith("Usage:") else f"ridgeline: {line}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _silence_stdout() -> None:
+    """Let the flush at exit go nowhere, since it would fail once more."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,96 @@
+"""Where text goes: stdout, or a file that was checked before anything was measured and is written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+import msgspec
+
+from ridgeline.core import MemoryBlobs, UsageError
+from ridgeline.core.documents import encode
+from ridgeline.reporting import Page, markdown, terminal
+
+__all__ = ["colour_wanted", "emit_document", "emit_page", "page_width", "reserve", "write_text"]
+
+
+def colour_wanted(no_colour: bool) -> bool:
+    """Colour only on a terminal, and never against `--no-color`, `NO_COLOR` (no-color.org: set and not empty) or `TERM=dumb`."""
+    if no_colour or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return sys.stdout.isatty()
+
+
+def page_width() -> int:
+    """Columns of the page: those of the terminal (or COLUMNS) up to 160, 100 where there is none."""
+    return min(160, shutil.get_terminal_size((100, 24)).columns)
+
+
+def emit_page(page: Page, *, no_colour: bool = False, as_markdown: bool = False) -> None:
+    """Write a page to stdout."""
+    click.echo(markdown(page) if as_markdown else terminal(page, page_width(), colour_wanted(no_colour)), nl=False, color=True)
+
+
+def emit_document(document: msgspec.Struct) -> None:
+    """Write a document to stdout as JSON in UTF-8, long columns as summaries, and a newline."""
+    click.echo(encode(document, MemoryBlobs()) + b"\n", nl=False)
+
+
+def reserve(path: str, *, force: bool) -> Path:
+    """Check that a file can be written before anything costs time.
+
+    Raises:
+        UsageError: it exists and `force` was not given, it is a directory, or its directory does not exist or may not be written.
+    """
+    target = Path(path)
+    try:
+        if target.is_dir():
+            raise UsageError("a file to write", found=f"{path}, a directory", remedy="give a file in it")
+        if target.exists() and not force:
+            raise UsageError("a file that is not there yet", found=f"{path}, which exists", remedy="give --force to write over it, or another name")
+        if target.exists() and not target.is_file():
+            raise UsageError("an ordinary file to write", found=f"{path}, which is none", remedy="give another name")
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except (OSError, ValueError) as error:
+        raise UsageError("a file that can be written", found=f"{path}: {_reason(error)}", remedy="give another name") from error
+    return target
+
+
+def write_text(target: Path, text: str) -> None:
+    """Write the whole file, or leave what was there.
+
+    Raises:
+        UsageError: no permission, no space.
+    """
+    temporary = ""
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    except OSError as error:
+        raise UsageError("a file that can be written", found=f"{target}: {_reason(error)}", remedy="free space, or give another name") from error
+    finally:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _mode(target: Path) -> int:
+    """The mode that the file has, or that a new one would get."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,61 @@
+"""What stderr shows while measuring: a live line on a terminal, else plain lines, at most one in ten seconds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ridgeline.reporting.text import clean, shorten
+
+__all__ = ["Report", "progress"]
+
+#: Called with what is going on and the fraction done (0…1), null where it is not known.
+Report = Callable[[str, float | None], None]
+_LINE_S = 10.0
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Report]:
+    """A `Report` for the duration of a command."""
+    if quiet:
+        yield _nothing
+    elif sys.stderr.isatty():
+        with _live() as report:
+            yield report
+    else:
+        yield plain(time.monotonic)
+
+
+def _nothing(text: str, fraction: float | None = None) -> None:
+    pass
+
+
+def plain(clock: Callable[[], float]) -> Report:
+    """Plain lines: the first at once, then at most one in ten seconds."""
+    last = [-_LINE_S]
+
+    def report(text: str, fraction: float | None = None) -> None:
+        if clock() - last[0] >= _LINE_S:
+            last[0] = clock()
+            done = f" ({fraction:.0%})" if fraction is not None else ""
+            print(f"ridgeline: {clean(text)}{done}", file=sys.stderr, flush=True)  # noqa: T201
+
+    return report
+
+
+@contextmanager
+def _live() -> Iterator[Report]:
+    """One line that changes and is gone at the end."""
+    from rich.console import Console
+    from rich.status import Status
+
+    console = Console(stderr=True, highlight=False, markup=False)
+    with Status("starting", console=console, spinner="line") as status:
+
+        def report(text: str, fraction: float | None = None) -> None:
+            done = f"{fraction:4.0%} " if fraction is not None else ""
+            status.update(shorten(f"{done}{clean(text)}", max(10, console.width - 4)))
+
+        yield report

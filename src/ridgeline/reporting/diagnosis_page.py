@@ -1,0 +1,214 @@
+"""The page of a diagnosis, verdict first: what binds, what to do, what it is worth, then everything that it stands on.
+
+This module decides the order and the first half (verdict, actions, what was tried); the measurements are in `measured`, the recipe and the
+doubts in `recipe`. Nothing is computed here that the diagnosis does not say.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ridgeline.core import Action, Bottleneck, Diagnosis, Where, parse_budget
+from ridgeline.core.units import format_quantity, format_share
+
+from .measured import measured_sections
+from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, share, speedup, words
+from .recipe import doubt_sections, recipe_section
+
+__all__ = ["BOUND_WORDS", "page", "place"]
+
+BOUND_WORDS = {
+    "compute": "arithmetic is at its ceiling",
+    "bandwidth": "memory bandwidth is at its ceiling",
+    "latency": "neither arithmetic nor bandwidth is near its ceiling",
+    "mixed": "both arithmetic and bandwidth are half used",
+    "none": "nothing is left to delete",
+    "inconclusive": "what was measured establishes none",
+}
+
+
+def page(diagnosis: Diagnosis) -> Page:
+    """The page of `diagnosis` as plain data, in the order in which it is read."""
+    return Page(
+        title=f"ridgeline: {diagnosis.target}",
+        headline=_headline(diagnosis),
+        tone=_tone(diagnosis),
+        sections=(
+            _verdict(diagnosis),
+            _what_to_do(diagnosis),
+            *_tried(diagnosis),
+            *measured_sections(diagnosis),
+            *_evidence(diagnosis),
+            *_runners_up(diagnosis),
+            *doubt_sections(diagnosis),
+            recipe_section(diagnosis),
+        ),
+    )
+
+
+def place(where: Where) -> str:
+    """Where, as text: the innermost name first, then the source line, then what it is part of; `the whole target` if nothing is named.
+
+    >>> place(Where(operator="conv1", file="net.py", line=7, function="forward"))
+    'conv1, in forward at net.py:7'
+    """
+    source = where.file or ""
+    if source and where.line is not None:
+        source = f"{source}:{where.line}"
+    if where.function and source:
+        source = f"{where.function} at {source}"
+    source = source or where.function or ""
+    parts = [where.operator or ""]
+    if source:
+        parts.append(f"in {source}" if where.operator else source)
+    parts += [f"{label} {text}" for label, text in (("stage", where.stage), ("lane", where.lane), ("instruction", where.instruction)) if text]
+    return ", ".join(part for part in parts if part) or "the whole target"
+
+
+def _tone(diagnosis: Diagnosis) -> Literal["good", "bad", "unsure"]:
+    if diagnosis.bound == "inconclusive":
+        return "unsure"
+    return "bad" if diagnosis.bottleneck else "good"
+
+
+def _headline(diagnosis: Diagnosis) -> str:
+    if diagnosis.headline:
+        return diagnosis.headline
+    if diagnosis.bound == "inconclusive":
+        return f"Inconclusive: {'; '.join(diagnosis.missing) or 'the facts at hand do not settle it'}."
+    if diagnosis.bottleneck is None:
+        return "Healthy: no bottleneck found."
+    found = diagnosis.bottleneck
+    return f"{place(found.where)}: {found.bound} bound, {found.cause}, {format_share(found.share)} of the time."
+
+
+def _verdict(diagnosis: Diagnosis) -> Section:
+    rows = [*_bottleneck_rows(diagnosis.bottleneck), *_budget_rows(diagnosis)]
+    if diagnosis.bottleneck is None:
+        rows.insert(0, Pair(label="bound", cell=words(diagnosis.bound), note=BOUND_WORDS[diagnosis.bound]))
+    blocks: list[Block] = [Pairs(rows=tuple(rows))]
+    if diagnosis.bottleneck and diagnosis.bottleneck.summary.lower() not in _headline(diagnosis).lower():
+        blocks.append(Paragraph(text=diagnosis.bottleneck.summary))
+    return Section(title="Verdict", blocks=tuple(blocks))
+
+
+def _bottleneck_rows(found: Bottleneck | None) -> list[Pair]:
+    if found is None:
+        return []
+    surety = "confirmed: an intervention moved the time as predicted" if found.confirmed else "suspected: no intervention has been tried yet"
+    return [
+        Pair(label="where", cell=words(place(found.where))),
+        Pair(label="bound", cell=words(found.bound), note=BOUND_WORDS[found.bound]),
+        Pair(label="cause", cell=words(found.cause), note=surety),
+        Pair(label="share", cell=share(found.share), note="of the end-to-end time"),
+    ]
+
+
+def _budget_rows(diagnosis: Diagnosis) -> list[Pair]:
+    if not diagnosis.budget:
+        return []
+    budget = parse_budget(diagnosis.budget)
+    if diagnosis.ground_truth is None:
+        return [Pair(label="budget", cell=words("undecided"), note=f"{budget}; no ground truth was measured")]
+    return [Pair(label="budget", cell=words(budget.state(diagnosis.ground_truth)), note=str(budget))]
+
+
+def _what_to_do(diagnosis: Diagnosis) -> Section:
+    single = [action for action in diagnosis.actions if not action.combines]
+    joint = [action for action in diagnosis.actions if action.combines]
+    if not diagnosis.actions:
+        return Section(title="What to do", blocks=(Paragraph(text=_nothing_to_do(diagnosis)),))
+    blocks: list[Block] = [Items(items=tuple(_action(action, diagnosis) for action in single), numbered=True)] if single else []
+    if joint:
+        blocks.append(Items(items=tuple(_action(action, diagnosis) for action in joint)))
+    return Section(title="What to do", blocks=tuple(blocks))
+
+
+def _nothing_to_do(diagnosis: Diagnosis) -> str:
+    if diagnosis.bound == "inconclusive":
+        return "Nothing is promised while the verdict is open; see what is missing below."
+    if diagnosis.bottleneck is None:
+        return "Nothing: what runs is near its limit and nothing was found to delete."
+    return "No change with a promise that could be worked out is known for this cause."
+
+
+def _action(action: Action, diagnosis: Diagnosis) -> Item:
+    names = {other.id: other.action for other in diagnosis.actions}
+    if action.combines:
+        title = "together: " + " + ".join(names.get(part, part) for part in action.combines)
+    else:
+        title = f"{action.action}: {action.on}" if action.on else action.action
+    what = "between results; one call gets no shorter" if action.metric == "period" else "for one call"
+    low, high = action.median_after_s
+    after = words(_span(low, high))
+    numbers = (Pair(label="gain", cell=speedup(action.speedup), note=what), Pair(label="median after", cell=after))
+    return Item(title=title, numbers=numbers, detail=action.because)
+
+
+def _span(low: float, high: float) -> str:
+    """Two times as `2.60 ms – 3.50 ms`, or one where they are written alike."""
+    ends = format_quantity(low, "s"), format_quantity(high, "s")
+    return ends[0] if ends[0] == ends[1] else " – ".join(ends)
+
+
+def _tried(diagnosis: Diagnosis) -> tuple[Section, ...]:
+    if not diagnosis.tried:
+        return ()
+    columns = ("change", "verdict", "found", "promised", "output", "kept")
+    rows = tuple(
+        (
+            words(trial.action), words(trial.verdict), speedup(trial.speedup), speedup(trial.promised),
+            words("unchanged" if trial.output_ok else "CHANGED"), words("yes" if trial.kept else "no"),
+        )
+        for trial in diagnosis.tried
+    )  # fmt: skip
+    table = Table(caption="changes that were tried, against their promise", columns=tuple(Column(title=name) for name in columns), rows=rows)
+    return (Section(title="What was tried", blocks=(table,)),)
+
+
+def _evidence(diagnosis: Diagnosis) -> tuple[Section, ...]:
+    if diagnosis.bottleneck is None or not diagnosis.bottleneck.evidence:
+        return ()
+    rows = tuple(
+        (
+            words(item.name),
+            Cell(value=item.quantity.value, unit=item.quantity.unit),
+            words(_interval(item.quantity.low, item.quantity.high, item.quantity.unit, item.quantity.confidence)),
+            words(item.quantity.source),
+            words(item.quantity.origin),
+        )
+        for item in diagnosis.bottleneck.evidence
+    )
+    columns = (
+        Column(title="number", flexible=True, weight=10),
+        Column(title="value", right=True, weight=10),
+        Column(title="interval", weight=8),
+        Column(title="kind", weight=5),
+        Column(title="from", flexible=True, weight=6),
+    )
+    return (Section(title="Evidence", blocks=(Table(caption="what the verdict stands on", columns=columns, rows=rows),)),)
+
+
+def _interval(low: float, high: float, unit: str, confidence: float) -> str:
+    if low == high:
+        return "exact"
+    ends = f"{format_quantity(low, unit)} … {format_quantity(high, unit)}"
+    return f"{ends} ({confidence * 100:.3g} %)"
+
+
+def _runners_up(diagnosis: Diagnosis) -> tuple[Section, ...]:
+    if not diagnosis.runners_up:
+        return ()
+    items = tuple(
+        Item(
+            title=place(other.where),
+            numbers=(
+                Pair(label="bound", cell=words(other.bound)),
+                Pair(label="cause", cell=words(other.cause)),
+                Pair(label="share", cell=share(other.share)),
+            ),
+            detail=other.summary,
+        )
+        for other in diagnosis.runners_up
+    )
+    return (Section(title="Runners-up", blocks=(Items(items=items, numbered=True),)),)

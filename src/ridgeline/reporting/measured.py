@@ -1,0 +1,174 @@
+"""The measured half of a diagnosis page: how long it really takes, where the time goes, the operators, the levels and their observer check."""
+
+from __future__ import annotations
+
+from ridgeline.core import Diagnosis, GroundTruth, OperatorSummary
+from ridgeline.stats import minimum_samples
+
+from .page import Bars, Block, Cell, Column, Pair, Pairs, Paragraph, Section, Table, count, missing, number, quantity, seconds, share, words
+
+__all__ = ["OPERATORS_SHOWN", "measured_sections"]
+
+#: Operators on the page; the JSON carries all of them.
+OPERATORS_SHOWN = 10
+_WALL_WORDS = {
+    "kernels": "native code doing the work",
+    "interpreter": "Python and framework dispatch",
+    "system": "in the kernel (page faults, system calls)",
+    "waiting": "runnable, but another had the CPU",
+    "blocked": "asleep: disk, network, locks, other processes",
+}
+
+
+def measured_sections(diagnosis: Diagnosis) -> tuple[Section, ...]:
+    """Ground truth, wall split, operators, partitions and levels; a part without any data says so or is left out."""
+    return (
+        Section(title="How long it really takes", blocks=_ground_truth(diagnosis.ground_truth)),
+        Section(title="Where the time goes", blocks=_where_time_goes(diagnosis)),
+        Section(title="Operators", blocks=_operators(diagnosis)),
+        *_levels(diagnosis),
+    )
+
+
+def _ground_truth(truth: GroundTruth | None) -> tuple[Block, ...]:
+    if truth is None:
+        return (Paragraph(text="Not measured: the target gave no sample."),)
+    times = (
+        Pair(label="median", cell=seconds(truth.median_s, truth.median_ci_s), note="of one call, 95 % interval"),
+        Pair(label="p99", cell=_p99(truth)),
+        Pair(label="min", cell=seconds(truth.min_s)),
+        _optional("first call", truth.first_s, "the first call was not timed apart"),
+        _optional("batched", truth.batched_s, "calls back to back were not timed", note="a call, back to back"),
+    )
+    sampling = (
+        Pair(label="samples", cell=count(truth.samples), note=f"in {truth.processes} process{'es' if truth.processes != 1 else ''}"),
+        Pair(label="warm-up", cell=count(truth.warmup), note="calls left out as not yet steady"),
+        Pair(label="noise floor", cell=share(truth.noise_floor, "too few samples"), note=_floor_note(truth)),
+        _optional("timer overhead", truth.overhead_s, "not measured", note="a sample"),
+    )
+    return (Pairs(caption="time of a call, uninstrumented", rows=times), Pairs(caption="how it was sampled", rows=sampling))
+
+
+def _p99(truth: GroundTruth) -> Cell:
+    if truth.p99_s is not None:
+        return seconds(truth.p99_s, truth.p99_ci_s)
+    needed = minimum_samples(0.99, 0.95, one_sided=True)
+    if truth.samples < needed:
+        return missing(f"needs {needed} samples, has {truth.samples}")
+    return missing("not stated by the diagnosis")
+
+
+def _optional(label: str, value: float | None, reason: str, note: str = "") -> Pair:
+    return Pair(label=label, cell=seconds(value, reason=reason), note=note if value is not None else "")
+
+
+def _floor_note(truth: GroundTruth) -> str:
+    return "a change smaller than this is not a change" if truth.noise_floor is not None else ""
+
+
+def _where_time_goes(diagnosis: Diagnosis) -> tuple[Block, ...]:
+    split = diagnosis.wall_split
+    blocks: list[Block] = []
+    if split is None:
+        blocks.append(Paragraph(text="The wall could not be split; see what could not be measured."))
+    else:
+        rows = tuple(Pair(label=name, cell=share(getattr(split, name)), note=note) for name, note in _WALL_WORDS.items())
+        blocks.append(Bars(caption="shares of the wall", rows=rows))
+    if diagnosis.stages:
+        columns = (Column(title="stage", flexible=True), Column(title="median", right=True), Column(title="share", right=True))
+        rows_ = tuple((words(stage.name), seconds(stage.median_s), share(stage.share)) for stage in diagnosis.stages)
+        blocks.append(Table(caption="stages", columns=columns, rows=rows_))
+    blocks += _overhead(diagnosis)
+    return tuple(blocks)
+
+
+def _overhead(diagnosis: Diagnosis) -> list[Block]:
+    gap = diagnosis.overhead
+    if gap is None:
+        return []
+    rows = (
+        Pair(label="instrumented wall", cell=seconds(gap.wall_s), note="a call"),
+        Pair(label="inside operators", cell=seconds(gap.operators_s), note="union of their intervals"),
+        Pair(label="gap", cell=seconds(gap.gap_s), note="outside any operator: overhead"),
+        Pair(label="gap share", cell=share(gap.gap_share)),
+    )
+    return [Pairs(caption="overhead", rows=rows)]
+
+
+_OPERATOR_COLUMNS = (
+    Column(title="operator", flexible=True, least=24, weight=20),
+    Column(title="kind", flexible=True, weight=8),
+    Column(title="calls", right=True, weight=7),
+    Column(title="time", right=True, weight=14),
+    Column(title="share", right=True, weight=15),
+    Column(title="f_c", right=True, weight=12),
+    Column(title="f_b", right=True, weight=12),
+    Column(title="bound", weight=13),
+    Column(title="FLOP/B", right=True, weight=2),
+    Column(title="threads", right=True, weight=4),
+    Column(title="precision", weight=5),
+    Column(title="ran on", flexible=True, weight=3),
+)
+
+
+def _operators(diagnosis: Diagnosis) -> tuple[Block, ...]:
+    if not diagnosis.operators:
+        return (Paragraph(text="No operators were seen: the target has none, or their level was skipped (see the levels)."),)
+    # Stable: operators without a time keep the order of the diagnosis, behind those that have one.
+    ranked = sorted(diagnosis.operators, key=lambda op: -(op.total_s if op.total_s is not None else -1.0))
+    shown = ranked[:OPERATORS_SHOWN]
+    note = f"{len(ranked) - len(shown)} more in the JSON." if len(ranked) > len(shown) else ""
+    caption = "operators by time; f_c and f_b are shares of the compute and bandwidth ceilings, with intervals"
+    blocks: list[Block] = [Table(caption=caption, columns=_OPERATOR_COLUMNS, rows=tuple(_operator_row(op) for op in shown), note=note)]
+    blocks += _partitions(diagnosis)
+    return tuple(blocks)
+
+
+def _operator_row(op: OperatorSummary) -> tuple[Cell, ...]:
+    untimed = "the level was perturbed"
+    unknown = op.reason or "work or time unknown"
+    name = f"{op.name} (inserted)" if op.inserted else op.name
+    return (
+        words(name), words(op.kind), count(op.calls), seconds(op.total_s, reason=untimed), share(op.share, untimed),
+        quantity(op.f_c, unknown), quantity(op.f_b, unknown), words(op.bound), number(op.intensity, "1", reason=unknown),
+        count(op.threads, "not known"), words(op.precision, "not known"), words(op.ran_on, "not known"),
+    )  # fmt: skip
+
+
+def _partitions(diagnosis: Diagnosis) -> list[Block]:
+    cut = diagnosis.partitions
+    if cut is None:
+        return []
+    rows = (
+        Pair(label="partitions", cell=count(cut.count)),
+        Pair(label="nodes", cell=count(cut.nodes), note=f"{cut.delegated} delegated"),
+        Pair(label="hand-offs", cell=count(cut.handoffs)),
+        _optional("hand-off time", cut.handoff_s, "not measured"),
+        Pair(label="fallbacks", cell=words(", ".join(cut.fallbacks) or "none")),
+    )
+    return [Pairs(caption="partitions", rows=rows)]
+
+
+_PERTURBED = {True: "perturbed: its times are not used", False: "clean", None: "undecided"}
+
+
+def _levels(diagnosis: Diagnosis) -> tuple[Section, ...]:
+    if not diagnosis.levels:
+        return ()
+    columns = (
+        Column(title="level", right=True, weight=9),
+        Column(title="instrument", flexible=True, weight=9),
+        Column(title="total", right=True, weight=8),
+        Column(title="÷ ground truth", right=True, weight=8),
+        Column(title="observer", flexible=True, weight=9),
+    )
+    rows = tuple(
+        (
+            count(level.level), words(level.instrument), seconds(level.total_s, reason="no time"), quantity(level.ratio_to_ground_truth, "no ratio"),
+            words(f"skipped: {level.skipped}" if level.skipped else _PERTURBED[level.perturbed]),
+        )
+        for level in diagnosis.levels
+    )  # fmt: skip
+    return (
+        Section(title="Levels", blocks=(Table(caption="what was measured, and whether measuring changed it (±10 %)", columns=columns, rows=rows),)),
+    )

@@ -1,0 +1,222 @@
+"""The other pages: the log of the notebook, one run, a probed device, the catalogue, the doctor's report, a calculation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from ridgeline.core import Ceiling, Device, DoctorReport, Finding, Quantity, Run
+from ridgeline.core.units import format_quantity
+from ridgeline.notebook import RunSummary
+
+from .diagnosis_page import page
+from .page import (
+    Block,
+    Cell,
+    Column,
+    Item,
+    Items,
+    Page,
+    Pair,
+    Pairs,
+    Paragraph,
+    Section,
+    Table,
+    count,
+    number,
+    quantity,
+    seconds,
+    share,
+    words,
+)
+
+__all__ = ["Calculation", "calc_list_page", "calc_page", "devices_page", "doctor_page", "log_table", "probe_page", "run_page"]
+
+
+class Calculation(Protocol):
+    """What `calc_page` needs of a result: a name, inputs and outputs by name, and the formula as text."""
+
+    @property
+    def name(self) -> str:
+        """Name of the law."""
+
+    @property
+    def inputs(self) -> Mapping[str, Quantity]:
+        """What was given."""
+
+    @property
+    def outputs(self) -> Mapping[str, Quantity]:
+        """What follows."""
+
+    @property
+    def formula(self) -> str:
+        """The formula, for a person."""
+
+
+def log_table(runs: Sequence[RunSummary]) -> Page:
+    """Runs of the notebook, newest first."""
+    columns = (
+        Column(title="run", weight=20),
+        Column(title="at", weight=8),
+        Column(title="verb", weight=4),
+        Column(title="target", flexible=True, weight=15),
+        Column(title="median", right=True, weight=12),
+        Column(title="bound", weight=10),
+        Column(title="cause", weight=11),
+        Column(title="commit", flexible=True, weight=2),
+    )
+    rows = tuple(
+        (
+            words(run.id), words(run.at[:19].replace("T", " ")), words(run.verb), words(run.target), seconds(run.median_s, reason="no ground truth"),
+            words(run.bound or "", "no diagnosis"), words(run.cause or ("none" if run.bound else ""), "no diagnosis"),
+            words((run.commit or "")[:12], "in no repository"),
+        )
+        for run in runs
+    )  # fmt: skip
+    table = Table(caption="runs, newest first", columns=columns, rows=rows, empty="No runs yet: `ridgeline diagnose TARGET` writes the first.")
+    return Page(title="ridgeline log", sections=(Section(title="", blocks=(table,)),))
+
+
+def run_page(run: Run) -> Page:
+    """One stored run: the page of its diagnosis, or what was measured if none was drawn."""
+    if run.diagnosis is not None:
+        return page(run.diagnosis)
+    rows = (
+        Pair(label="run", cell=words(run.id)),
+        Pair(label="verb", cell=words(run.verb)),
+        Pair(label="at", cell=words(run.at)),
+        Pair(label="target", cell=words(run.facts.target.spec)),
+        Pair(label="machine", cell=words(run.facts.machine.cpu_model)),
+        Pair(label="samples", cell=count(len(run.facts.samples) if run.facts.samples is not None else None, "none were taken")),
+        Pair(label="method", cell=words(run.method, "not recorded")),
+        Pair(label="commit", cell=words(run.commit or "", "the target is in no repository")),
+    )
+    note = Paragraph(text="No diagnosis was drawn from this run.")
+    return Page(title=f"ridgeline: run {run.id}", sections=(Section(title="Run", blocks=(Pairs(rows=rows), note)),))
+
+
+def probe_page(device: Device) -> Page:
+    """The ceilings, latencies and costs of one device."""
+    head = (
+        Pair(label="device", cell=words(device.name), note=device.kind),
+        Pair(label="probed", cell=words(device.probed_at, "not dated")),
+        Pair(label="execution units", cell=count(device.execution_units, "not known")),
+        Pair(label="vector width", cell=words(f"{device.vector_bits} bit" if device.vector_bits else "", "not known")),
+        Pair(label="memory", cell=number(device.memory_bytes, "B", reason="not known")),
+        Pair(label="clock", cell=quantity(device.clock_hz, "not visible")),
+    )
+    rates = [ceiling for ceiling in device.ceilings if ceiling.engine != "latency"]
+    sections = [
+        Section(title="Device", blocks=(Pairs(rows=head), *_levels(device))),
+        Section(title="Arithmetic", blocks=(_ceilings("best rates of arithmetic", [c for c in rates if c.level is None and c.rate.unit != "B/s"]),)),
+        Section(title="Memory", blocks=(_ceilings("best rates of memory", [c for c in rates if c.level is not None or c.rate.unit == "B/s"]),)),
+        Section(title="Latency", blocks=(_ceilings("one dependent load", [c for c in device.ceilings if c.engine == "latency"]),)),
+        Section(title="Costs", blocks=(_costs(device),)),
+    ]
+    if device.notes:
+        sections.append(Section(title="Notes", blocks=(Items(items=tuple(Item(title=note) for note in device.notes)),)))
+    return Page(title=f"ridgeline: {device.name}", sections=tuple(sections))
+
+
+def _levels(device: Device) -> tuple[Block, ...]:
+    if not device.levels:
+        return ()
+    columns = (Column(title="level"), Column(title="capacity", right=True), Column(title="CPUs that share it", right=True))
+    rows = tuple((words(level.name), number(level.capacity_bytes, "B"), count(level.shared_by, "not visible")) for level in device.levels)
+    return (Table(caption="memory levels", columns=columns, rows=rows),)
+
+
+def _ceilings(caption: str, ceilings: Sequence[Ceiling]) -> Table:
+    columns = (
+        Column(title="engine", weight=20),
+        Column(title="precision", weight=12),
+        Column(title="threads", right=True, weight=13),
+        Column(title="level", weight=12),
+        Column(title="working set", right=True, weight=8),
+        Column(title="rate", right=True, weight=20),
+        Column(title="spread", right=True, weight=6),
+        Column(title="stable", weight=5),
+        Column(title="library", weight=7),
+    )
+    rows = tuple(
+        (
+            words(c.engine), words(c.precision), words(str(c.threads) if c.threads else "all"), words(c.level or "", "arithmetic has none"),
+            number(c.working_set_bytes, "B", reason="arithmetic has none"), quantity(c.rate), share(c.spread, "a specification"),
+            words("yes" if c.stable else "NO"), words(c.library),
+        )
+        for c in ceilings
+    )  # fmt: skip
+    hidden = {3, 4} if all(c.level is None and c.working_set_bytes is None for c in ceilings) else set()
+    return Table(
+        caption=caption,
+        columns=tuple(column for index, column in enumerate(columns) if index not in hidden),
+        rows=tuple(tuple(cell for index, cell in enumerate(row) if index not in hidden) for row in rows),
+        empty="not measured",
+    )
+
+
+def _costs(device: Device) -> Table:
+    columns = (Column(title="what"), Column(title="library"), Column(title="time", right=True), Column(title="how", flexible=True, weight=3))
+    rows = tuple((words(c.name), words(c.library), quantity(c.seconds), words(c.seconds.origin)) for c in device.costs)
+    return Table(caption="fixed costs", columns=columns, rows=rows, empty="not measured")
+
+
+def devices_page(devices: Sequence[Device]) -> Page:
+    """The catalogue: one line a device."""
+    columns = (
+        Column(title="device", flexible=True, weight=20),
+        Column(title="kind", weight=8),
+        Column(title="memory", right=True, weight=9),
+        Column(title="best arithmetic", right=True, weight=12),
+        Column(title="best bandwidth", right=True, weight=12),
+        Column(title="power", right=True, weight=4),
+        Column(title="dated", weight=5),
+    )
+    rows = tuple(
+        (
+            words(d.name), words(d.kind), number(d.memory_bytes, "B", reason="no source at hand"),
+            _best(d, "FLOP/s"), _best(d, "B/s"), quantity(d.power_w, "no source at hand"), words(d.probed_at, "not dated"),
+        )
+        for d in devices
+    )  # fmt: skip
+    return Page(title="ridgeline devices", sections=(Section(title="", blocks=(Table(caption="catalogue", columns=columns, rows=rows),)),))
+
+
+def _best(device: Device, unit: str) -> Cell:
+    rates = [ceiling for ceiling in device.ceilings if ceiling.rate.unit == unit]
+    if not rates:
+        return quantity(None, "no source at hand")
+    best = max(rates, key=lambda ceiling: ceiling.rate.value)
+    return words(f"{format_quantity(best.rate.value, unit)} {best.precision if unit == 'FLOP/s' else best.level or ''}".strip())
+
+
+def doctor_page(report: DoctorReport) -> Page:
+    """What can and cannot be measured here: first what is missing, with what it costs and how to mend it, then what is there."""
+    lacking = [finding for finding in report.findings if finding.ok is False]
+    unsure = [finding for finding in report.findings if finding.ok is None]
+    fine = [finding for finding in report.findings if finding.ok]
+    headline = f"{len(fine)} of {len(report.findings)} checks passed; {len(lacking)} cannot be used here." if report.findings else ""
+    head = Pairs(rows=(Pair(label="machine", cell=words(report.machine)), Pair(label="fingerprint", cell=words(report.fingerprint))))
+    sections = [Section(title="Machine", blocks=(head,))]
+    for title, findings in (("Cannot be used", lacking), ("Not visible or not applicable", unsure), ("Works", fine)):
+        if findings:
+            sections.append(Section(title=title, blocks=(Items(items=tuple(_finding(finding) for finding in findings)),)))
+    return Page(title="ridgeline doctor", headline=headline, tone="unsure" if lacking else "good", sections=tuple(sections))
+
+
+def _finding(finding: Finding) -> Item:
+    parts = [finding.consequence, f"To enable: {finding.remedy}" if finding.remedy else ""]
+    return Item(title=f"{finding.name}: {finding.detail}", detail=" ".join(part for part in parts if part))
+
+
+def calc_page(result: Calculation) -> Page:
+    """One law worked out: outputs first, then what went in and the formula."""
+    outputs = Pairs(caption="result", rows=tuple(Pair(label=name, cell=quantity(value)) for name, value in result.outputs.items()))
+    inputs = Pairs(caption="given", rows=tuple(Pair(label=name, cell=quantity(value)) for name, value in result.inputs.items()))
+    return Page(title=f"ridgeline calc {result.name}", sections=(Section(title="", blocks=(outputs, inputs, Paragraph(text=result.formula))),))
+
+
+def calc_list_page(laws: Sequence[tuple[str, str]]) -> Page:
+    """The laws that `calc` knows: name and what each works out."""
+    items = tuple(Item(title=f"{name}: {text}") for name, text in laws)
+    return Page(title="ridgeline calc", sections=(Section(title="", blocks=(Items(items=items),)),))
