@@ -39,11 +39,16 @@ def public_names() -> Iterator[tuple[str, object]]:
     modules += [importlib.import_module(found.name) for found in pkgutil.walk_packages(ridgeline.__path__, "ridgeline.") if found.ispkg]
     for module in modules:
         for name in getattr(module, "__all__", ()):
-            yield f"{module.__name__}.{name}", getattr(module, name)
+            try:
+                yield f"{module.__name__}.{name}", getattr(module, name)
+            except (ImportError, AttributeError) as error:
+                yield f"{module.__name__}.{name}", error
 
 
 def name_problems(dotted: str, thing: object) -> list[str]:
     """What is wrong with the documentation of one public name."""
+    if isinstance(thing, Exception):
+        return [f"{dotted}: in __all__, but {type(thing).__name__}: {thing}"]
     if isinstance(thing, ModuleType) or not (inspect.isclass(thing) or inspect.isroutine(thing)):
         return []
     own = thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__
@@ -80,32 +85,31 @@ def render_cli(group: click.Group) -> str:
         "Exit codes: 0 fine, 1 regression or finding asked to fail on, 2 usage or bad input, 3 inconclusive under `--strict`, "
         "4 a needed backend is missing, 70 a fault of ridgeline, 130 interrupted. Data goes to stdout, all else to stderr.\n",
     ]
-    # A fixed width: help must not depend on the terminal of whoever writes the page.
-    for title, command in _commands(group, "ridgeline"):
-        context = click.Context(command, info_name=title, terminal_width=100)
-        parts.append(f"## `{title}`\n\n```text\n{command.get_help(context).rstrip()}\n```\n")
+    for title, context in _commands(group, "ridgeline", None):
+        parts.append(f"## `{title}`\n\n```text\n{context.command.get_help(context).rstrip()}\n```\n")
     return "\n".join(parts)
 
 
-def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+def _commands(command: click.Command, name: str, parent: click.Context | None) -> Iterator[tuple[str, click.Context]]:
     """The command and all below it, each with the words that call it."""
-    yield path, command
+    # A fixed width: help must not depend on the terminal of whoever writes the page.
+    context = click.Context(command, info_name=name, parent=parent, **{**command.context_settings, "terminal_width": 100})
+    yield context.command_path, context
     if isinstance(command, click.Group):
-        for name in sorted(command.commands):
-            yield from _commands(command.commands[name], f"{path} {name}")
+        for below in sorted(command.commands):
+            yield from _commands(command.commands[below], below, context)
 
 
 def cli_problems(group: click.Group | None, page: str | None) -> list[str]:
     """Whether the page is there, says what the commands say, and every command explains itself."""
     if group is None:
         return ["ridgeline.cli: no click group found"]
-    problems = [f"{path}: no help text" for path, command in _commands(group, "ridgeline") if not (command.help or "").strip()]
-    for path, command in _commands(group, "ridgeline"):
-        problems += [
-            f"{path} {option.opts[0]}: no help text"
-            for option in command.params
-            if isinstance(option, click.Option) and not option.help and not option.hidden
-        ]
+    problems = []
+    for path, context in _commands(group, "ridgeline", None):
+        if not (context.command.help or "").strip():
+            problems.append(f"{path}: no help text")
+        options = [option for option in context.command.params if isinstance(option, click.Option) and not option.hidden]
+        problems += [f"{path} {option.opts[0]}: no help text" for option in options if not option.help]
     if page != render_cli(group):
         problems.append("docs/cli.md: not what the commands say today; to do: make docs")
     return problems
@@ -118,11 +122,7 @@ def markdown_files(root: Path = ROOT) -> list[Path]:
     """Markdown files of the project, without environments, builds and hidden folders."""
     skip = {"build", "dist", "wheelhouse", "demo-output"}
     found = root.rglob("*.md")
-    return sorted(
-        path
-        for path in found
-        if not any(part.startswith(".") or part in skip or part.startswith("venv") for part in path.relative_to(root).parts[:-1])
-    )
+    return sorted(path for path in found if not any(part.startswith((".", "venv")) or part in skip for part in path.relative_to(root).parts[:-1]))
 
 
 def link_problems(path: Path, root: Path = ROOT) -> list[str]:
@@ -163,7 +163,9 @@ def command_problems(text: str, group: click.Group | None, makefile: str) -> lis
             problems.append(f"README: ridgeline {words[0]} does not exist")
             continue
         known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)} | {"--help", "--"}
-        ours = words[: words.index("--")] if "--" in words else words
+        # What stands behind `--` or a script belongs to the target.
+        ends = [index for index, word in enumerate(words) if word == "--" or word.endswith(".py")]
+        ours = words[: ends[0]] if ends else words
         problems += [
             f"README: ridgeline {words[0]} has no {word.split('=')[0]}"
             for word in ours[1:]

@@ -114,6 +114,7 @@ def test_links(tmp_path: Path, text: str, problem: str | None) -> None:
         ("```sh\nmake demo\nridgeline measure --size 3\n```", 0),
         ("`ridgeline measure` and `make demo`", 0),
         ("```sh\nridgeline measure -- ls --all\n```", 0),
+        ("```sh\nridgeline measure file.py --own\n```", 0),
         ("```text\nridgeline nonsense\n```", 0),
         ("```sh\nmake nonsense\n```", 1),
         ("```sh\nridgeline nonsense\n```", 1),
