@@ -148,7 +148,7 @@ def _misses(v: Values) -> Answers:
     achieved = laws.achieved_bandwidth(bytes=moved, seconds=v["time"])
     answers: Answers = {"bytes": (moved, "B"), "achieved_byte_per_s": (achieved, "B/s")}
     if "bandwidth" in v:
-        answers["f_b"] = (achieved / v["bandwidth"], "1")
+        answers["f_b"] = (laws.efficiency(flop=0, bytes=moved, seconds=v["time"], peak=1, bandwidth=v["bandwidth"]), "1")
     if "read" in v:
         expected = laws.write_allocate_reads(read_bytes=v["read"], written_bytes=v["written"])
         answers["expected_reads"] = (expected, "B")
