@@ -6,6 +6,8 @@ measured many times. Nothing here decides what to measure next.
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +16,12 @@ import msgspec
 import numpy as np
 
 from ridgeline.core import (
-    BufferUse,
+    BackendUnavailable,
     Caution,
     ClockState,
     Device,
     DispatchFit,
     HotSpots,
-    OperatorRow,
     OpTable,
     Quantity,
     Samples,
@@ -28,17 +29,21 @@ from ridgeline.core import (
     TargetFailed,
     TargetInfo,
     WallSplit,
+    quotient,
 )
 from ridgeline.machine import ClockWatch
 from ridgeline.targets import Prepared, TargetSpec
 from ridgeline.targets import prepare as prepare_target
 
 from . import harness, stacks, wall_split
+from .medians import median_of
 from .sentinels import SentinelLoop
 
-__all__ = ["GroundTruthReport", "OperatorsReport", "PreparedReport", "dispatch", "ground_truth", "hot_spots", "operators", "prepare", "split"]
+__all__ = ["GroundTruthReport", "OperatorsReport", "PreparedReport", "SplitReport", "dispatch", "ground_truth", "hot_spots", "operators", "prepare", "split"]
 
 Report = Callable[[Any], None]
+#: Groups of rows that issue nothing to a library.
+_NOT_DISPATCHED = ("view", "python", "blocking")
 
 
 class PreparedReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +66,13 @@ class GroundTruthReport(msgspec.Struct, frozen=True, kw_only=True):
     noise_floor: float | None
     sentinels: Sentinels
     clock: ClockState
+
+
+class SplitReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Level 2: the split and the wall of a call while it was taken."""
+
+    split: WallSplit
+    wall_s: Quantity
 
 
 class OperatorsReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,10 +141,73 @@ def ground_truth(
     )
 
 
-def split(seconds: float) -> WallSplit:
+def split(seconds: float) -> SplitReport:
     """Level 2: the wall split, over calls of their own."""
     prepared = _prepared()
-    return wall_split.split(wall_split.observe(prepared.call, synchronise=prepared.synchronise, seconds=seconds))
+    seen = wall_split.observe(prepared.call, synchronise=prepared.synchronise, seconds=seconds)
+    return SplitReport(split=wall_split.split(seen), wall_s=median_of(seen.walls, "calls under the samplers"))
+
+
+def operators(seconds: float, iterations: int = 10) -> OperatorsReport:
+    """Level 3: the framework's own operator profile, between bursts of clean calls.
+
+    Raises:
+        BackendUnavailable: neither onnxruntime nor torch runs this target.
+    """
+    prepared = _prepared()
+    taken = _framework_profile(prepared, iterations)
+    if taken is None:
+        raise BackendUnavailable("an operator profile of a framework", found=f"a {prepared.info.kind} target without one", remedy="the call recorder is used instead")
+    before = _burst(prepared, seconds / 4)
+    table = taken()
+    clean = median_of([*before, *_burst(prepared, seconds / 4)], "clean calls before and after the profile")
+    return OperatorsReport(table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin="instrumented ÷ clean calls of the same minute"))
+
+
+def _framework_profile(prepared: Prepared, iterations: int) -> Callable[[], OpTable] | None:
+    if prepared.info.kind == "onnx":
+        from .operators.onnxruntime import profile as profile_onnx
+
+        return lambda: profile_onnx(prepared, iterations)
+    if "torch" in sys.modules:
+        from .operators.torch import count_operators, profile
+
+        if count_operators(prepared.call):
+            return lambda: profile(prepared.call, iterations=iterations, synchronise=prepared.synchronise)
+    return None
+
+
+def _burst(prepared: Prepared, seconds: float) -> list[float]:
+    """Walls of clean calls for about that long, at least two, at most a thousand."""
+    walls: list[float] = []
+    while len(walls) < 1000 and (len(walls) < 2 or sum(walls) < seconds):
+        before = time.perf_counter()
+        result = prepared.call()
+        if prepared.synchronise is not None:
+            prepared.synchronise(result)
+        walls.append(time.perf_counter() - before)
+    return walls
+
+
+def dispatch(table: OpTable, device: Device | None = None) -> DispatchFit:
+    """Cost of issuing one operator: fitted on the target's own kinds for torch, from the probe's fit for onnxruntime and numpy.
+
+    Raises:
+        BackendUnavailable: no fit for this kind of target.
+    """
+    prepared = _prepared()
+    kinds = [row.kind for row in table.rows]
+    if any(kind.startswith("aten::") for kind in kinds):
+        from .operators.torch import fit_dispatch, record_or_explain
+
+        recorded, _ = record_or_explain(prepared.call)
+        return fit_dispatch(recorded)
+    library = "onnxruntime" if prepared.info.kind == "onnx" else "numpy"
+    cost = device.cost("dispatch", library) if device else None
+    if cost is None:
+        raise BackendUnavailable(f"the probe's dispatch cost of {library}", found="none", remedy="run ridgeline probe --force with the library installed")
+    issued = sum(row.calls for row in table.rows if row.group not in _NOT_DISPATCHED)
+    return DispatchFit(per_operator_s=cost, operators=issued, library=library, how=f"operators × {cost.origin or 'the fitted cost in the probe'}")
 
 
 def hot_spots(seconds: float) -> HotSpots:
@@ -142,8 +217,6 @@ def hot_spots(seconds: float) -> HotSpots:
 
 
 def _own_cpu() -> int:
-    import os
-
     return min(os.sched_getaffinity(0))
 
 

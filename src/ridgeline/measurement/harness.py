@@ -16,8 +16,9 @@ import numpy as np
 
 from ridgeline.core import Column, Quantity, Samples
 from ridgeline.core.samples import FLAG_GC, FLAG_PREEMPTED
-from ridgeline.stats import noise_floor, quantile_interval, steady_start
+from ridgeline.stats import noise_floor, steady_start
 
+from .medians import median_of
 from .thread_counters import CounterRows
 
 __all__ = ["GroundTruthResult", "Plan", "measure"]
@@ -272,14 +273,4 @@ def _batched(call: Call, synchronise: Synchronise | None, clock: Callable[[], in
             synchronise(result)
         times.append((clock() - before) / 1e9 / size)
         spent += times[-1] * size
-    values = np.asarray(times)
-    interval = quantile_interval(values, 0.5, confidence=0.95)
-    return Quantity(
-        value=float(np.median(values)),
-        low=interval.low if interval else float(values.min()),
-        high=interval.high if interval else float(values.max()),
-        confidence=0.95 if interval else 0.5,
-        unit="s",
-        source="measured",
-        origin=f"{size} calls between two readings of the clock, {len(times)} times",
-    )
+    return median_of(times, f"{size} calls between two readings of the clock, {len(times)} times")

@@ -40,6 +40,7 @@ class Observation:
         interpreter_samples, cpu_samples: program counters in the interpreter, and all.
         awake, served, alone, disk: states of the calling thread; `served` is asleep while another thread of the process runs.
         libraries: samples by library.
+        walls: seconds of each observed call.
     """
 
     wall_s: float
@@ -53,6 +54,7 @@ class Observation:
     alone: int
     disk: int
     libraries: dict[str, int]
+    walls: tuple[float, ...] = ()
 
 
 def observe(call: Callable[[], Any], *, synchronise: Callable[[Any], None] | None = None, seconds: float = 2.0, at_least: int = 1) -> Observation:
@@ -70,13 +72,13 @@ def observe(call: Callable[[], Any], *, synchronise: Callable[[Any], None] | Non
         try:
             rows.read()
             before = time.perf_counter()
-            made = 0
-            while made < at_least or time.perf_counter() - before < seconds:
+            ends = [before]
+            while len(ends) <= at_least or ends[-1] - before < seconds:
                 result = call()
                 if synchronise is not None:
                     synchronise(result)
-                made += 1
-            wall_s = time.perf_counter() - before
+                ends.append(time.perf_counter())
+            wall_s = ends[-1] - before
             rows.read()
         finally:
             awake, served, alone, disk = _native.states_stop()
@@ -103,6 +105,7 @@ def observe(call: Callable[[], Any], *, synchronise: Callable[[Any], None] | Non
         alone=alone,
         disk=disk,
         libraries=libraries(counters, mappings),
+        walls=tuple(np.diff(ends).tolist()),
     )
 
 
