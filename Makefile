@@ -9,7 +9,9 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules
 
 VENV ?= .venv
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+# The first that runs and is new enough: a name on PATH may be a shim for a version that is not there.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v "$$python" && break; done)
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check -qq
 STAMPS := $(VENV)/stamps
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
@@ -23,8 +25,8 @@ help: ## this list
 # ---- set-ups -------------------------------------------------------------------------------------------------------------------------
 
 $(STAMPS)/venv:
-	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or newer is needed; found: none on PATH; to do: install it or give PYTHON=/path/to/python3" >&2; exit 2; }
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Python 3.11 or newer is needed; found: $$("$(PYTHON)" --version 2>&1); to do: give PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or newer is needed; found: none on PATH that runs; to do: install one or give PYTHON=/path/to/python3" >&2; exit 2; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Python 3.11 or newer is needed; found: $(PYTHON) ($$("$(PYTHON)" --version 2>&1 | head -n 1)); to do: give PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@echo "make: setting up $(VENV)" >&2
 	@"$(PYTHON)" -m venv "$(VENV)"
 	@mkdir -p $(STAMPS) && touch $@
@@ -83,10 +85,10 @@ format: $(STAMPS)/check ## format the sources
 	@$(RUN) ruff check --fix .
 
 bench: $(STAMPS)/test ## benchmarks that take minutes
-	@$(RUN) python benchmarks/run.py
+	@$(RUN) python benchmarks/run.py $(BENCH_ARGS)
 
 bench-full: $(STAMPS)/test ## all benchmarks, hours; an interrupted run goes on where it stopped
-	@$(RUN) python benchmarks/run.py --full
+	@$(RUN) python benchmarks/run.py --full $(BENCH_ARGS)
 
 clean: ## remove the environment and everything built
 	@rm -rf "$(VENV)" build dist wheelhouse .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-output

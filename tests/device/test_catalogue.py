@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from importlib import resources
@@ -241,8 +242,9 @@ def test_hostile_bytes_are_one_line(tmp_path: Path, data: bytes) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_directory_and_a_missing_file_are_one_line(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "none.toml", Path("a\0b")):
+def test_what_is_no_file_is_one_line(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path in (tmp_path, tmp_path / "none.toml", tmp_path / "pipe.toml", Path("a\0b"), Path("/dev/zero")):
         with pytest.raises(ReadError):
             read_device(path)
 

@@ -225,6 +225,8 @@ def read_device(path: Path) -> Device:
         ReadError: not a file, larger than 256 KiB, not UTF-8, not TOML, or a key that does not fit; names file and key.
     """
     try:
+        if not path.is_file():  # a pipe would be waited for without end
+            raise OSError("not a file" if path.exists() else "no such file")
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
         text = data.decode("utf-8")
