@@ -1,0 +1,99 @@
+"""Steady state of made-up series whose answer is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ridgeline.core import UsageError
+from ridgeline.stats import LEAST_STEADY, segments, steady_start
+
+
+def noisy(generator, n, spread=0.03):
+    return np.exp(spread * generator.standard_normal(n))
+
+
+def starts(make, runs=60):
+    generator = np.random.default_rng(3)
+    return [steady_start(make(generator)) for _ in range(runs)]
+
+
+@pytest.mark.parametrize("spread", [0.001, 0.03, 0.2])
+@pytest.mark.parametrize("n", [20, 100, 600])
+def test_flat_series_is_steady_from_the_start(spread, n):
+    found = starts(lambda g: noisy(g, n, spread))
+    assert sum(start == 0 for start in found) >= 57
+
+
+def test_skewed_noise_with_spikes_is_steady():
+    def make(g):
+        times = 0.5 + g.exponential(0.1, 500)
+        times[g.random(500) < 0.03] *= 4
+        return times
+
+    assert sum(start is not None and start <= 3 for start in starts(make)) >= 57
+
+
+@pytest.mark.parametrize(("slow", "factor"), [(1, 5.0), (3, 2.0), (20, 1.2), (100, 1.15)])
+def test_a_warm_up_step_is_found_where_it_is(slow, factor):
+    found = starts(lambda g: np.concatenate([factor * noisy(g, slow), noisy(g, 300)]))
+    assert all(start is not None and abs(start - slow) <= 2 for start in found)
+
+
+def test_a_decaying_warm_up_ends_where_it_has_nearly_decayed():
+    decay = 1 + 2 * np.exp(-np.arange(300) / 10)
+    found = starts(lambda g: decay * noisy(g, 300, 0.02))
+    # Within 10 % of the level after 30 calls, within 1 % after 53.
+    assert all(start is not None and 28 <= start <= 90 for start in found)
+
+
+def test_drift_and_a_late_step_are_never_steady():
+    assert all(start is None for start in starts(lambda g: np.linspace(1, 1.5, 300) * noisy(g, 300, 0.02)))
+    assert all(start is None for start in starts(lambda g: np.concatenate([noisy(g, 270), 1.5 * noisy(g, 30)])))
+
+
+def test_a_hiccup_does_not_end_the_steady_state():
+    def make(g):
+        times = noisy(g, 300)
+        times[200:206] *= 3
+        return times
+
+    assert sum(start == 0 for start in starts(make)) >= 57
+
+
+def test_a_long_visit_of_a_neighbour_does():
+    found = starts(lambda g: np.concatenate([noisy(g, 100), 1.5 * noisy(g, 100), noisy(g, 100)]))
+    assert all(abs(start - 200) <= 2 for start in found)
+
+
+def test_a_long_series_is_cut_at_the_same_place():
+    generator = np.random.default_rng(0)
+    times = np.concatenate([2 * noisy(generator, 20_000), noisy(generator, 80_000)])
+    assert abs(steady_start(times) - 20_000) <= 100
+
+
+@given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=120))
+def test_segments_cover_the_series_and_the_answer_is_one_of_them(values):
+    pieces = segments(values)
+    assert pieces[0].start == 0
+    assert pieces[-1].stop == len(values)
+    assert all(a.stop == b.start for a, b in zip(pieces, pieces[1:], strict=False))
+    start = steady_start(values)
+    assert start is None or start in {piece.start for piece in pieces}
+    assert start is None or len(values) - start >= LEAST_STEADY
+
+
+@given(st.lists(st.floats(0.9, 1.1), min_size=8, max_size=60), st.integers(-20, 20))
+def test_the_unit_of_time_does_not_matter(values, exponent):
+    assert steady_start(values) == steady_start([value * 2.0**exponent for value in values])
+
+
+def test_too_few_calls_say_nothing():
+    assert steady_start([1.0] * (LEAST_STEADY - 1)) is None
+    assert steady_start([1.0] * LEAST_STEADY) == 0
+
+
+@pytest.mark.parametrize("values", [[], [0.0] * 10, [-1.0] * 10, [float("nan")] * 10])
+def test_no_times_are_refused(values):
+    with pytest.raises(UsageError):
+        steady_start(values)
