@@ -1,0 +1,190 @@
+"""The child's side of the worker protocol: waits for calls, runs the named function, sends reports and the result.
+
+The process keeps its module state between calls, so that a target is prepared once and measured many times. Nothing the target does to stdin, stdout
+or stderr can
+reach the protocol, which has pipes of its own. The process dies with its parent: the kernel signals the whole group when the parent's end of the life
+line closes,
+even while native code holds the interpreter's lock. Liveness is read by the parent from /proc, not sent from here: a heartbeat thread would wake up
+inside the samples.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import fcntl
+import importlib
+import inspect
+import os
+import resource
+import signal
+import sys
+import threading
+import traceback
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ridgeline.core import MemoryBlobs, RidgelineError, TargetFailed, UsageError
+from ridgeline.core.documents import from_builtins
+
+from .ending import LIBRARIES
+from .protocol import Failure, Frames, Message, failure_of, frame, message, value_of
+
+__all__ = ["main"]
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+def main(arguments: list[str]) -> None:
+    """Serve calls until the parent closes the request pipe.
+
+    Args:
+        arguments: descriptors of requests, results, life line and crash file, then the memory limit in bytes (0: none).
+    """
+    requests, results, life_line, crash, memory_bytes = (int(argument) for argument in arguments[:5])
+    for descriptor in (requests, results, life_line, crash):
+        os.set_inheritable(descriptor, False)  # the target's own subprocesses must not keep our pipes open
+    _die_with_parent(life_line)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory_bytes:
+        # Data, not address space: runtimes reserve address space by the gigabyte and never touch it.
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    faulthandler.enable(crash, all_threads=True)
+    sys.argv[:] = [""]
+    channel = _Channel(requests, results)
+    channel.send(Message(kind="ready"))
+    while (request := channel.receive()) is not None:
+        channel.send_answer(request)
+        _flush()
+
+
+def _die_with_parent(life_line: int) -> None:
+    """Ask the kernel to kill this process group once the other end of `life_line` is closed (nothing is ever written to it)."""
+    fcntl.fcntl(life_line, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(life_line, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(life_line, fcntl.F_SETFL, fcntl.fcntl(life_line, fcntl.F_GETFL) | os.O_ASYNC)
+    os.set_blocking(life_line, False)
+    with contextlib.suppress(BlockingIOError):
+        if os.read(life_line, 1) == b"":  # the parent was gone before we asked
+            os._exit(1)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+
+
+class _Channel:
+    """Frames in, frames out; safe to report from any thread of this process, and from none of its forks."""
+
+    def __init__(self, requests: int, results: int) -> None:
+        self._requests, self._results = requests, results
+        self._frames, self._waiting = Frames(), list[Message]()
+        self._lock, self._pid = threading.Lock(), os.getpid()
+
+    def receive(self) -> Message | None:
+        while not self._waiting:
+            self._leave_if_forked()
+            data = os.read(self._requests, 1 << 20)
+            if not data:
+                return None
+            self._waiting += self._frames.feed(data)
+        request = self._waiting.pop(0)
+        return None if request.kind == "close" else request
+
+    def send(self, content: Message) -> None:
+        self._leave_if_forked()
+        data = memoryview(frame(content))
+        with self._lock:
+            while data:
+                data = data[os.write(self._results, data) :]
+
+    def send_answer(self, request: Message) -> None:
+        try:
+            self.send(_run(request, self))
+        except BaseException as error:  # the target may raise anything, SystemExit and KeyboardInterrupt among it
+            if isinstance(error, BrokenPipeError | ConnectionError):
+                os._exit(1)
+            self.send(Message(kind="failure", failure=_failure(error)))
+
+    def _leave_if_forked(self) -> None:
+        # A target that forks and returns twice would otherwise answer twice.
+        if os.getpid() != self._pid:
+            os._exit(0)
+
+
+def _run(request: Message, channel: _Channel) -> Message:
+    function = _resolve(request.function)
+    parameters = inspect.signature(function).parameters
+    try:
+        hints = typing.get_type_hints(function)
+    except (NameError, TypeError):
+        hints = {}
+    blobs = MemoryBlobs(request.blobs)
+    given = {name: from_builtins(plain, hints.get(name, Any), blobs) for name, plain in value_of(request, dict[str, Any]).items()}
+    if "report" in parameters and "report" not in given:
+        given["report"] = lambda value: channel.send(message("report", value))
+    result = function(**given)
+    try:
+        return message("result", result)
+    except RidgelineError:
+        raise
+    except Exception as error:
+        what = f"{type(result).__name__}: {type(error).__name__}: {_text(error)}"
+        raise TargetFailed("a result made of plain values or structs", found=what, remedy="return numbers, texts, lists or structs") from error
+
+
+def _resolve(name: str) -> Callable[..., Any]:
+    module, _, attribute = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(
+            "a function package.module:name", found=f"{name!r}: {_text(error)}", remedy="name a function that can be imported"
+        ) from error
+    return typing.cast(Callable[..., Any], found)
+
+
+def _failure(error: BaseException) -> Failure:
+    if isinstance(error, RidgelineError):
+        return failure_of(error)
+    place = _place(error)
+    if isinstance(error, SystemExit):
+        return _target_failed(
+            "a target that returns", f"it called sys.exit({_text(error.code)}){place}", "return from the function instead of exiting"
+        )
+    if isinstance(error, MemoryError):
+        remedy = "give the target more memory or a smaller input"
+        return _target_failed("memory enough for the target", f"{_describe(error)}{place}", remedy)
+    return _target_failed("a target that runs without an error", f"{_describe(error)}{place}", "run the target on its own and mend it")
+
+
+def _target_failed(expected: str, found: str, remedy: str) -> Failure:
+    return failure_of(TargetFailed(expected, found=found, remedy=remedy))
+
+
+def _describe(error: BaseException) -> str:
+    text = _text(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)[:4000]
+    except Exception:  # a hostile __str__ must not hide that there was an error
+        return f"<{type(value).__name__} without a text>"
+
+
+def _place(error: BaseException) -> str:
+    """` at FILE:LINE in FUNCTION` of the innermost frame of the user's own code, else of the innermost frame outside ridgeline, else nothing."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" at {error.filename}:{error.lineno}"
+    frames = [entry for entry in traceback.extract_tb(error.__traceback__) if not entry.filename.startswith(_PACKAGE)]
+    own = [entry for entry in frames if not entry.filename.startswith((*LIBRARIES, "<frozen"))]
+    chosen = (own or frames)[-1:]
+    return "".join(f" at {entry.filename}:{entry.lineno} in {entry.name}" for entry in chosen)

@@ -1,0 +1,402 @@
+"""`Worker`: one fresh interpreter that runs named functions for its parent, under limits, and whose end is always a clear error.
+
+The one child-process protocol of ridgeline: samples, trials, profilers and untrusted parsing all go through it. The child is a new interpreter and
+never a fork (a fork
+after torch or OpenMP deadlocks). A function is named as `package.module:name`, so that higher floors run their code without this room importing them.
+What runs in the
+child is decided by the caller; the bytes are `protocol`'s, the child's side is `child`'s.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+
+from ridgeline.core import ReadError, TargetFailed, UsageError
+from ridgeline.core.units import format_quantity
+
+from .ending import LIBRARIES, crash_place, ended
+from .protocol import Frames, Message, frame, message, rebuild, value_of
+
+__all__ = ["Limits", "Worker"]
+
+T = TypeVar("T")
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+#: Affinity comes before every import: math libraries size their thread pools by it when they are loaded.
+_BOOT = (
+    "import os, sys; sys.argv[6] and os.sched_setaffinity(0, map(int, sys.argv[6].split(','))); "
+    "from ridgeline.machine.child import main; main(sys.argv[1:])"
+)
+_TAIL_BYTES = 8192
+_CLOSE_S = 2.0
+# Death is normally seen at once as the end of the pipe; only where the target's own forks hold the pipe open does it take this long.
+_LOOK_S = 0.5
+_START_S = 60.0
+#: Descriptors above those that programs close by number.
+_LOWEST_DESCRIPTOR = 64
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker may use.
+
+    Args:
+        wall_s: seconds for one call, unless the call says otherwise; none if null.
+        memory_bytes: private writable memory of the process; none if null.
+        cpus: logical CPUs it may run on; the parent's if null.
+    """
+
+    wall_s: float | None = None
+    memory_bytes: int | None = None
+    cpus: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.wall_s is not None and not self.wall_s > 0:
+            raise UsageError("Limits.wall_s > 0", found=repr(self.wall_s), remedy="give seconds, or leave it out")
+        if self.memory_bytes is not None and not 0 < self.memory_bytes < 2**62:
+            raise UsageError("Limits.memory_bytes > 0", found=repr(self.memory_bytes), remedy="give bytes, or leave it out")
+        if self.cpus is not None and not (self.cpus and set(self.cpus) <= os.sched_getaffinity(0)):
+            raise UsageError(f"CPUs out of {sorted(os.sched_getaffinity(0))}", found=str(list(self.cpus)), remedy="name CPUs this process may use")
+
+
+class Worker:
+    """A child process that runs functions by name; use it as a context manager. Not for several threads at once.
+
+    Args:
+        limits: what the child may use.
+        environment: variables on top of the parent's; the parent's own stay as they are.
+        directory: working directory, the parent's if not given.
+        python: interpreter, the parent's if not given; ridgeline must be importable there.
+        show_output: whether what the child prints goes to the parent's stderr; otherwise the last of it is kept for error messages.
+
+    Raises:
+        TargetFailed: the interpreter does not start.
+
+    >>> with Worker() as worker:
+    ...     worker.call("textwrap:dedent", {"text": "  one"}, str)
+    'one'
+    """
+
+    def __init__(
+        self,
+        *,
+        limits: Limits | None = None,
+        environment: Mapping[str, str] | None = None,
+        directory: str | os.PathLike[str] | None = None,
+        python: str | None = None,
+        show_output: bool = False,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._frames, self._arrived, self._tail = Frames(), list[Message](), bytearray()
+        self._ready = False
+        self._status: int | None = None
+        self._why_ended: TargetFailed | None = None
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            requests, self._requests = _pipe(theirs, ours)
+            self._results, results = _pipe(ours, theirs)
+            life_line, self._life_line = _pipe(theirs, ours)
+            self._crash = _own(os.memfd_create("ridgeline-crash"), ours)
+            output = _OUR_STDERR
+            self._output: int | None = None
+            if not show_output:
+                self._output, output = _pipe(ours, theirs)
+                os.set_blocking(self._output, False)
+            os.set_blocking(self._requests, False)
+            os.set_blocking(self._results, False)
+            passed = (requests, results, life_line, self._crash)
+            limit = str(self._limits.memory_bytes or 0)
+            cpus = ",".join(map(str, self._limits.cpus or ()))
+            command = [python or sys.executable, "-P", "-c", _BOOT, *map(str, passed), limit, cpus]
+            self._process = _start(command, output, passed, {**os.environ, **(environment or {})}, directory)
+            self._descriptors = ours.pop_all()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the child, which leads a session and group of its own."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the child can take another call."""
+        return self._status is None and not self._has_exited()
+
+    @property
+    def output_tail(self) -> str:
+        """The last of what the child printed to stdout and stderr; empty under `show_output`."""
+        return self._tail.decode("utf-8", "replace")
+
+    def call(
+        self,
+        function: str,
+        arguments: Mapping[str, Any],
+        returns: type[T],
+        *,
+        timeout_s: float | None = None,
+        on_report: Callable[[Any], None] | None = None,
+    ) -> T:
+        """Run `function` in the child and return its result.
+
+        Args:
+            function: `package.module:name`. Arguments are converted by its type hints; a parameter `report` receives a callable that sends a value
+                here at once.
+            arguments: plain values or msgspec structs, by name.
+            returns: type of the result.
+            timeout_s: seconds for this call, `Limits.wall_s` if not given.
+            on_report: told each report in plain form as it arrives, so that a kill loses at most what is in flight.
+
+        Raises:
+            RidgelineError: of the class that the function raised.
+            TargetFailed: any other exception, the end of the process, the time or memory limit, or a result that is not of type `returns`.
+        """
+        if self._why_ended is not None or self._status is not None:
+            raise self._why_ended or TargetFailed("a running worker", found="a closed one", remedy="start another")
+        limit_s = timeout_s if timeout_s is not None else self._limits.wall_s
+        try:
+            if not self._ready:
+                self._ready = self._exchange(b"", _START_S, _ignore).kind == "ready"
+            self._tail.clear()
+            answer = self._exchange(frame(message("call", dict(arguments), function)), limit_s, on_report or _ignore)
+        except BaseException:
+            # Whatever happened on this side (Ctrl-C, a callback that raised), the child is in the middle of something nobody waits for.
+            self.kill()
+            raise
+        if answer.failure is not None:
+            raise rebuild(answer.failure)
+        try:
+            return value_of(answer, returns)
+        except ReadError as error:
+            raise TargetFailed(f"a result of type {getattr(returns, '__name__', returns)}", found=error.found, remedy=f"mend {function}") from error
+
+    def close(self) -> None:
+        """Let the child end by itself, for at most two seconds, then end it and everything it started."""
+        if self._status is None:
+            self._send(memoryview(frame(Message(kind="close"))))
+            deadline = time.monotonic() + _CLOSE_S
+            while not self._has_exited() and time.monotonic() < deadline:
+                self._listen(None, 0.02)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the child and every process of its group at once; harmless when it has ended."""
+        if self._status is not None:
+            return
+        # Before the leader is waited for: until then its number cannot belong to anyone else.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._status = self._process.wait()
+        self._drain()
+        self._descriptors.close()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.kill()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.kill()
+
+    def _exchange(self, request: bytes, limit_s: float | None, on_report: Callable[[Any], None]) -> Message:
+        """Send the request and wait for its answer, passing reports on."""
+        waiting = memoryview(request)
+        started, cpu_before = time.monotonic(), _cpu_s(self._process.pid)
+        while True:
+            while self._arrived:
+                received = self._arrived.pop(0)
+                if received.kind == "report":
+                    on_report(received.value)
+                else:
+                    return received
+            left = None if limit_s is None else started + limit_s - time.monotonic()
+            if left is not None and left <= 0:
+                self._time_is_up(limit_s or 0.0, cpu_before)
+            wait_s = _LOOK_S if left is None else min(_LOOK_S, left)
+            at_end = self._listen(waiting, wait_s)
+            if at_end and not self._arrived:
+                self._gone()
+            if not at_end:
+                waiting = self._send(waiting)
+
+    def _listen(self, waiting: memoryview | None, wait_s: float) -> bool:
+        """Wait for anything to happen and take it in; true once the child is gone and all it wrote has been read."""
+        poll = select.poll()
+        poll.register(self._results, select.POLLIN)
+        if self._output is not None:
+            poll.register(self._output, select.POLLIN)
+        if waiting:
+            poll.register(self._requests, select.POLLOUT)
+        exited = self._has_exited()
+        poll.poll(0 if exited else max(1.0, wait_s * 1000))
+        self._hear_output()
+        closed = self._read_results()
+        return exited or closed
+
+    def _read_results(self) -> bool:
+        """Take in what has arrived; true at the end of the pipe."""
+        while True:
+            try:
+                data = os.read(self._results, 1 << 20)
+            except BlockingIOError:
+                return False
+            if not data:
+                return True
+            try:
+                self._arrived += self._frames.feed(data)
+            except ReadError as error:
+                raise TargetFailed("answers from the worker", found=error.found, remedy="do not write to descriptors of others") from error
+
+    def _send(self, waiting: memoryview) -> memoryview:
+        if not waiting:
+            return waiting
+        try:
+            return waiting[os.write(self._requests, waiting) :]
+        except BlockingIOError:
+            return waiting
+        except BrokenPipeError:
+            return memoryview(b"")  # it is gone; the next look finds out how
+
+    def _hear_output(self) -> bool:
+        """Take in a piece of what the child prints; false when there is none."""
+        if self._output is None:
+            return False
+        try:
+            data = os.read(self._output, 1 << 16)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._output = None  # closed by the target; the descriptor itself goes with the others
+            return False
+        self._tail += data
+        del self._tail[:-_TAIL_BYTES]
+        return True
+
+    def _drain(self) -> None:
+        # Bounded: a process outside the group that still holds the pipe could print for ever.
+        for _ in range(64):
+            if not self._hear_output():
+                break
+
+    def _has_exited(self) -> bool:
+        # Seen without reaping, so that the process number stays ours until `kill`.
+        try:
+            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True
+
+    def _gone(self) -> NoReturn:
+        """The result pipe has ended: find out how the child did."""
+        deadline = time.monotonic() + _CLOSE_S
+        while not self._has_exited() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        closed_only = not self._has_exited()
+        self._drain()
+        crash = self._crash_dump()
+        self.kill()
+        status = self._status or 0
+        if closed_only:
+            error = TargetFailed("answers from the worker", found="the target closed the worker's pipe", remedy="close only descriptors you opened")
+        else:
+            place = crash_place(crash, _PACKAGE, LIBRARIES) if status < 0 else ""
+            error = ended(status, place=place, tail=self.output_tail, memory_bytes=self._limits.memory_bytes)
+        self._why_ended = error
+        raise error
+
+    def _time_is_up(self, limit_s: float, cpu_before: float | None) -> NoReturn:
+        cpu_after = _cpu_s(self._process.pid)
+        # The fault handler writes down where it was, even while native code holds the interpreter's lock.
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGABRT)
+        deadline = time.monotonic() + 0.5
+        while not self._has_exited() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        place = crash_place(self._crash_dump(), _PACKAGE, LIBRARIES)
+        self.kill()
+        busy = ""
+        if cpu_before is not None and cpu_after is not None:
+            busy = f", after {format_quantity(cpu_after - cpu_before, 's')} of CPU time"
+        self._why_ended = TargetFailed(
+            f"a target that returns within {format_quantity(limit_s, 's')}",
+            found=f"still running{place}{busy}",
+            remedy="allow more time, or give it less to do",
+        )
+        raise self._why_ended
+
+    def _crash_dump(self) -> str:
+        with contextlib.suppress(OSError):
+            return os.pread(self._crash, 1 << 16, 0).decode("utf-8", "replace")
+        return ""
+
+
+_OUR_STDERR = 2
+
+
+def _ignore(_: Any) -> None:
+    """Where nobody asked for reports."""
+
+
+def _own(descriptor: int, owner: contextlib.ExitStack) -> int:
+    """Move a descriptor above those that programs close by number; `owner` closes it."""
+    try:
+        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
+    except OSError:  # the limit of open files is that low
+        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(descriptor)
+    owner.callback(_close, moved)
+    return moved
+
+
+def _close(descriptor: int) -> None:
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
+
+
+def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
+    read_end, write_end = os.pipe()
+    return _own(read_end, reader), _own(write_end, writer)
+
+
+def _start(
+    command: list[str], output: int, passed: tuple[int, ...], environment: Mapping[str, str], directory: str | os.PathLike[str] | None
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=passed,
+            env=dict(environment),
+            cwd=directory,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise TargetFailed(
+            "a Python interpreter that starts",
+            found=f"{command[0] or 'none'}: {error}",
+            remedy="check the interpreter, the directory and the number of processes",
+        ) from error
+
+
+def _cpu_s(pid: int) -> float | None:
+    """CPU seconds of a process so far, from /proc/PID/stat (proc(5), fields 14 and 15)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return None
