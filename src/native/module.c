@@ -1,3 +1,41 @@
+/* ridgeline._native: what Python cannot measure. Signatures and units are in _native.pyi. */
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", NULL, -1, NULL};
-PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&module); }
+
+#include "counters.h"
+#include "fma.h"
+#include "isa.h"
+#include "latency.h"
+#include "sampler.h"
+#include "states.h"
+#include "stream.h"
+
+static PyMethodDef methods[] = {
+    {"isa", native_isa, METH_NOARGS, "isa() -> names of the instruction sets that may be used"},
+    {"fma", native_fma, METH_VARARGS, "fma(precision, seconds, cpus) -> (operations, elapsed_s)"},
+    {"fma_precisions", native_fma_precisions, METH_NOARGS, "fma_precisions() -> precisions that fma knows on this processor"},
+    {"stream", native_stream, METH_VARARGS, "stream(mix, bytes_per_thread, seconds, cpus) -> (bytes_moved, elapsed_s)"},
+    {"stream_check", native_stream_check, METH_VARARGS, "stream_check(mix, bytes) -> (array_bytes, arrays, result, sum), for tests"},
+    {"chase", native_chase, METH_VARARGS, "chase(working_set_bytes, seconds, cpu) -> seconds per dependent load"},
+    {"chase_cycle", native_chase_cycle, METH_VARARGS, "chase_cycle(working_set_bytes) -> length of the cycle in loads, for tests"},
+    {"handoff", native_handoff, METH_VARARGS, "handoff((cpu, cpu), rounds) -> seconds to pass a turn to a sleeping thread"},
+    {"page_fault", native_page_fault, METH_VARARGS, "page_fault(pages) -> seconds per first touch of a 4 KiB page"},
+    {"timer_read", native_timer_read, METH_VARARGS, "timer_read(n) -> seconds per reading of the monotonic clock"},
+    {"counters_read", native_counters_read, METH_O, "counters_read(out): fill 10 int64 with the calling thread's counters"},
+    {"clock_ns", native_clock_ns, METH_NOARGS, "clock_ns() -> monotonic clock in ns"},
+    {"sampler_start", native_sampler_start, METH_VARARGS, "sampler_start(interval_s, capacity): sample the calling thread by its CPU time"},
+    {"sampler_stop", native_sampler_stop, METH_NOARGS, "sampler_stop() -> (program counters as uint64 bytes, missed)"},
+    {"sampler_count", native_sampler_count, METH_NOARGS, "sampler_count() -> samples so far"},
+    {"states_start", native_states_start, METH_VARARGS, "states_start(interval_s): watch the calling thread's state"},
+    {"states_stop", native_states_stop, METH_NOARGS, "states_stop() -> (awake, served, alone, disk)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "Loops and clocks that Python cannot offer.", -1, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    if (counters_init() != 0)
+        return PyErr_NoMemory();
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,65 @@
+"""The C module: loops and clocks that Python cannot offer. Seconds and bytes; every wrong value raises ValueError or MemoryError.
+
+No function holds the interpreter lock while it measures. `cpus` names each CPU once; one thread is pinned to each.
+"""
+
+from _typeshed import WriteableBuffer
+from typing import Literal
+
+def isa() -> tuple[str, ...]:
+    """Instruction sets that the processor has and the system lets programs use, named as in /proc/cpuinfo."""
+
+def fma_precisions() -> tuple[str, ...]:
+    """Precisions that `fma` has an instruction for here, of fp64, fp32, bf16, int8."""
+
+def fma(precision: str, seconds: float, cpus: tuple[int, ...], /) -> tuple[float, float]:
+    """Register-resident multiply-adds for about `seconds` (0 < s ≤ 60): (operations of all threads, wall of the slowest in s). One multiply-add is two operations."""
+
+def stream(mix: str, bytes_per_thread: int, seconds: float, cpus: tuple[int, ...], /) -> tuple[float, float]:
+    """Move memory for about `seconds`, at least one pass: (bytes that the program names, wall in s).
+
+    mix: read (sum of a), copy (b = a), triad (c = a + b), fill (a = constant). bytes_per_thread: all arrays of the mix together, ≥ 4096. Ordinary stores.
+    """
+
+def stream_check(mix: str, size_bytes: int, /) -> tuple[int, int, int, float]:
+    """For tests: one pass over 0, 1, 2, … (triad: i and 2i): (bytes of one array, arrays, the kernel's result, sum over the array written or read)."""
+
+def chase(working_set_bytes: int, seconds: float, cpu: int, /) -> float:
+    """Seconds per dependent load in one cycle over all 64-byte lines of the set; huge pages where the system gives them."""
+
+def chase_cycle(working_set_bytes: int, /) -> int:
+    """For tests: loads until the chase is back at its start; the number of lines if it is one cycle."""
+
+def handoff(cpus: tuple[int, int], rounds: int, /) -> float:
+    """Seconds to pass a turn to a thread that sleeps in the kernel: half a round trip, mean over 1 … 10,000,000 rounds."""
+
+def page_fault(pages: int, /) -> float:
+    """Seconds per first touch of a fresh 4 KiB page, huge pages refused."""
+
+def timer_read(n: int, /) -> float:
+    """Seconds per clock_gettime(CLOCK_MONOTONIC), mean over n."""
+
+def counters_read(out: WriteableBuffer, /) -> None:
+    """Fill ten int64 for the calling thread.
+
+    monotonic_ns, thread_cpu_ns, process_cpu_ns, run_queue_ns (−1 if the kernel does not tell), thread system time in ns, involuntary switches,
+    voluntary switches, minor faults, major faults, process system time in ns.
+    """
+
+def clock_ns() -> int:
+    """CLOCK_MONOTONIC in ns."""
+
+def sampler_start(interval_s: float, capacity: int, /) -> None:
+    """Sample the calling thread's program counter every `interval_s` (1e-4 … 10) of its own CPU time. RuntimeError if a sampler runs already."""
+
+def sampler_stop() -> tuple[bytes, int]:
+    """Stop it, on the same thread: (program counters as native uint64, samples that came due but were not stored)."""
+
+def sampler_count() -> int:
+    """Samples stored so far, 0 if none runs."""
+
+def states_start(interval_s: float, /) -> None:
+    """Look every `interval_s` (1e-4 … 10) at the state of the calling thread and of its siblings. RuntimeError if it runs already."""
+
+def states_stop() -> tuple[int, int, int, int]:
+    """(awake, asleep while another thread of the process runs, asleep alone, in uninterruptible sleep): looks that saw each."""
