@@ -1,0 +1,50 @@
+"""Eight-bit operators: the counts of their float twins, in precision int8. Zero points, scales and requantisation are not counted.
+
+Source: ONNX Operators.md, QLinearConv, ConvInteger, MatMulInteger, QLinearMatMul; ContribOperators.md for onnxruntime's own.
+"""
+
+from __future__ import annotations
+
+from ..node import Node
+from ..work import Work, formula
+from .convolution import forward
+from .elementwise import pointwise
+from .matmul import inner_dimension, product
+
+__all__: list[str] = []
+
+
+@formula("ConvInteger ms:ConvInteger")
+def _conv_integer(node: Node) -> Work:
+    return forward(node, node.input(1), "int8")
+
+
+@formula("QLinearConv ms:QLinearConv nhwc:QLinearConv")
+def _conv(node: Node) -> Work:
+    return forward(node, node.input(3), "int8")
+
+
+@formula("MatMulInteger ms:MatMulInteger16 ms:MatMulIntegerToFloat ms:DynamicQuantizeMatMul QLinearMatMul ms:QGemm")
+def _product(node: Node) -> Work:
+    return product(node, inner_dimension(node, "transA"), "int8")
+
+
+@formula("QuantizeLinear ms:QuantizeLinear DynamicQuantizeLinear")
+def _quantise(node: Node) -> Work:
+    return pointwise(node, "divide")
+
+
+@formula("DequantizeLinear ms:DequantizeLinear ms:DequantizeBFP ms:QuantizeBFP ms:QLinearAdd ms:QLinearMul ms:QLinearLeakyRelu ms:QLinearWhere")
+def _cheap(node: Node) -> Work:
+    return pointwise(node, "add")
+
+
+@formula("ms:QLinearSigmoid")
+def _table(node: Node) -> Work:
+    """Eight bits have 256 values: the kernel looks the result up in a table."""
+    return pointwise(node, "gather")
+
+
+@formula("ms:QOrderedMatMul ms:QOrderedGelu ms:QOrderedLayerNormalization ms:QOrderedAttention ms:QOrderedLongformerAttention")
+def _ordered(node: Node) -> Work:
+    return Work(group="other", flop=None, precision="int8", reason=f"{node.kind} runs on GPUs only")
