@@ -97,7 +97,12 @@ def _measured(target: str | None, given: dict[str, Any]) -> Diagnosis:
         budget=given["budget"],
     )
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
-        return flow(spec, time_budget_s=given["time_budget"], samples=given["samples"], notebook=notebook, report=report)
+        try:
+            return flow(spec, time_budget_s=given["time_budget"], samples=given["samples"], notebook=notebook, report=report)
+        except KeyboardInterrupt as error:
+            if notebook is not None and notebook.last_saved is not None:
+                error.add_note(f"what was measured so far is kept: ridgeline show {notebook.last_saved}")
+            raise
 
 
 def _write(diagnosis: Diagnosis, given: dict[str, Any], file: Path | None) -> None:

@@ -36,6 +36,7 @@ class Notebook:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._last_saved: str | None = None
 
     @classmethod
     def open(cls, location: str | Path | None = None, *, create: bool = True) -> Notebook:
@@ -69,6 +70,11 @@ class Notebook:
         """Where the long columns of the runs are kept."""
         return _StoredBlobs(self._database)
 
+    @property
+    def last_saved(self) -> str | None:
+        """Id of the run that this object wrote last, so that an interrupted flow can say what was kept; null before the first."""
+        return self._last_saved
+
     def close(self) -> None:
         """Close the database."""
         self._database.close()
@@ -80,16 +86,30 @@ class Notebook:
         self.close()
 
     def add(self, run: Run) -> None:
-        """Keep `run` with its blobs, in one transaction.
+        """Keep a new `run` with its blobs, in one transaction.
 
         Raises:
             UsageError: its id is there already, the notebook may not be written, the disk is full, or a text in it is not UTF-8.
         """
+        self._write(run, "")
+
+    def save(self, run: Run) -> None:
+        """Keep `run`, in place of what was kept under its id before: how a flow records its progress.
+
+        Raises:
+            UsageError: as `add`, an id that is there already apart.
+        """
+        changed = ", ".join(f"{name.strip()} = excluded.{name.strip()}" for name in f"{_COLUMNS}, document".split(",")[1:])
+        self._write(run, f" ON CONFLICT (id) DO UPDATE SET {changed}")
+
+    def _write(self, run: Run, on_conflict: str) -> None:
         blobs = MemoryBlobs()
         row = {**_row(run), "document": _text(run, blobs)}
+        statement = f"INSERT INTO ridgeline_runs ({_COLUMNS}, document) VALUES ({_named(_COLUMNS)}, :document){on_conflict}"
         with self._database.writing() as connection:
             _insert_blobs(connection, list(blobs.items()))
-            _execute(connection, f"INSERT INTO ridgeline_runs ({_COLUMNS}, document) VALUES ({_named(_COLUMNS)}, :document)", row)
+            _execute(connection, statement, row)
+        self._last_saved = run.id
 
     def add_experiment(self, experiment: Experiment, identity: str) -> None:
         """Keep `experiment` under `identity` (see `new_run_id`)."""

@@ -18,8 +18,8 @@ from .recipe import doubt_sections, recipe_section
 __all__ = ["BOUND_WORDS", "page", "place"]
 
 BOUND_WORDS = {
-    "compute": "arithmetic is at its ceiling",
-    "bandwidth": "memory bandwidth is at its ceiling",
+    "compute": "arithmetic binds",
+    "bandwidth": "memory bandwidth binds",
     "latency": "neither arithmetic nor bandwidth is near its ceiling",
     "mixed": "both arithmetic and bandwidth are half used",
     "none": "nothing is left to delete",

@@ -52,6 +52,26 @@ class Calculation(Protocol):
     def formula(self) -> str:
         """The formula, for a person."""
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What has no finite answer."""
+
+
+class LawLine(Protocol):
+    """What `calc_list_page` needs of a law: its name, what it answers, and an example of its arguments."""
+
+    @property
+    def name(self) -> str:
+        """Name of the law."""
+
+    @property
+    def answers(self) -> str:
+        """What it works out."""
+
+    @property
+    def example(self) -> Sequence[str]:
+        """Arguments that work as they stand."""
+
 
 def log_table(runs: Sequence[RunSummary]) -> Page:
     """Runs of the notebook, newest first."""
@@ -213,10 +233,11 @@ def calc_page(result: Calculation) -> Page:
     """One law worked out: outputs first, then what went in and the formula."""
     outputs = Pairs(caption="result", rows=tuple(Pair(label=name, cell=quantity(value)) for name, value in result.outputs.items()))
     inputs = Pairs(caption="given", rows=tuple(Pair(label=name, cell=quantity(value)) for name, value in result.inputs.items()))
-    return Page(title=f"ridgeline calc {result.name}", sections=(Section(title="", blocks=(outputs, inputs, Paragraph(text=result.formula))),))
+    remarks = tuple(Paragraph(text=text) for text in (result.formula, *result.notes))
+    return Page(title=f"ridgeline calc {result.name}", sections=(Section(title="", blocks=(outputs, inputs, *remarks)),))
 
 
-def calc_list_page(laws: Sequence[tuple[str, str]]) -> Page:
-    """The laws that `calc` knows: name and what each works out."""
-    items = tuple(Item(title=f"{name}: {text}") for name, text in laws)
+def calc_list_page(laws: Sequence[LawLine]) -> Page:
+    """The laws that `calc` knows: name, what each works out, an example."""
+    items = tuple(Item(title=f"{law.name}: {law.answers}", detail=f"ridgeline calc {law.name} {' '.join(law.example)}") for law in laws)
     return Page(title="ridgeline calc", sections=(Section(title="", blocks=(Items(items=items),)),))
