@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-
 import msgspec
 import pytest
-from support.facts_by_hand import MB, around, buffer, dispatch, facts, lines, perturbed, row, samples, split
 
 from ridgeline.core import Diagnosis, Facts, Need, Sentinels
 from ridgeline.diagnosis import next as next_step
+from support.facts_by_hand import MB, around, buffer, dispatch, facts, lines, perturbed, row, samples, split
 
 
 def diagnose(given: Facts) -> Diagnosis:
@@ -75,7 +74,9 @@ def test_one_thread_is_held_against_one_thread_and_the_idle_cores_stand_beside()
 
 
 def test_a_threaded_matrix_vector_has_no_idle_cores_beside_it():
-    vector = row("gemv", 0.0095, group="matmul", engine="fma", flop=2 * 28 * MB, reads=(buffer(1, 112 * MB), buffer(2, 4000)), writes=(buffer(3, 4000),))
+    vector = row(
+        "gemv", 0.0095, group="matmul", engine="fma", flop=2 * 28 * MB, reads=(buffer(1, 112 * MB), buffer(2, 4000)), writes=(buffer(3, 4000),)
+    )
     found = diagnose(facts([vector]))
     assert found.bottleneck.cause == "weight-traffic"
     assert "low-parallelism" not in [r.cause for r in found.runners_up]
@@ -107,7 +108,16 @@ def test_fusing_promises_the_traffic_that_it_saves():
 
 
 def test_tanh_in_cache_is_its_own_ceiling_and_not_latency():
-    special = row("tanh", 0.0095, group="elementwise", engine="tanh", flop=0.9 * 4e9 * 0.0095, reads=(buffer(1, MB),), writes=(buffer(2, MB),), kind="aten::tanh")
+    special = row(
+        "tanh",
+        0.0095,
+        group="elementwise",
+        engine="tanh",
+        flop=0.9 * 4e9 * 0.0095,
+        reads=(buffer(1, MB),),
+        writes=(buffer(2, MB),),
+        kind="aten::tanh",
+    )
     assert verdict(facts([special])) == ("compute", "special-functions")
 
 
@@ -120,7 +130,10 @@ def test_transposes_are_layout_and_clones_are_copies():
 
 
 def test_one_pass_over_memory_is_streaming():
-    assert verdict(facts([row("sum", 0.0095, group="reduction", engine="reduce", reads=(buffer(1, 120 * MB),), writes=())])) == ("bandwidth", "streaming")
+    assert verdict(facts([row("sum", 0.0095, group="reduction", engine="reduce", reads=(buffer(1, 120 * MB),), writes=())])) == (
+        "bandwidth",
+        "streaming",
+    )
 
 
 def test_many_tiny_operators_are_dispatch_although_the_profile_is_perturbed():
@@ -205,5 +218,3 @@ def test_f_c_that_straddles_a_threshold_names_both_sides():
     wobbly = gemm(0.0095, flop=0.6 * 128e9 * 0.0095)
     wobbly = msgspec.structs.replace(wobbly, total_s=around(0.0095, "s", 0.2))
     assert "straddles-threshold" in {w.code for w in diagnose(facts([wobbly])).warnings}
-
-

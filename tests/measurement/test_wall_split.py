@@ -58,7 +58,12 @@ def test_a_kernel_that_does_not_tell_the_run_queue_says_so():
 
 
 @given(
-    cpu=st.floats(0, 1.2), queue=st.floats(0, 1), system=st.floats(0, 1.5), python=st.integers(0, 100), served=st.integers(0, 50), alone=st.integers(0, 50)
+    cpu=st.floats(0, 1.2),
+    queue=st.floats(0, 1),
+    system=st.floats(0, 1.5),
+    python=st.integers(0, 100),
+    served=st.integers(0, 50),
+    alone=st.integers(0, 50),
 )
 def test_shares_are_shares_and_sum_to_one(cpu, queue, system, python, served, alone):
     found = shares(seen(cpu_s=cpu, run_queue_s=queue, system_s=system, interpreter_samples=python, cpu_samples=100, served=served, alone=alone))

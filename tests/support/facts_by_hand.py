@@ -41,7 +41,9 @@ def exact(value: float, unit: str) -> Quantity:
 
 
 def around(value: float, unit: str, spread: float = 0.02) -> Quantity:
-    return Quantity(value=value, low=value * (1 - spread), high=value * (1 + spread), confidence=0.95, unit=unit, source="measured", origin="made by hand")
+    return Quantity(
+        value=value, low=value * (1 - spread), high=value * (1 + spread), confidence=0.95, unit=unit, source="measured", origin="made by hand"
+    )
 
 
 def device() -> Device:
@@ -82,7 +84,8 @@ def samples(wall_s: float = 0.01, n: int = 500, **means: float) -> Samples:
 
 def split(blocked: float = 0.0, waiting: float = 0.0, system: float = 0.0, interpreter: float = 0.0) -> WallSplit:
     kernels = 1.0 - blocked - waiting - system - interpreter
-    return WallSplit(**{k: around(v, "1") for k, v in dict(blocked=blocked, waiting=waiting, system=system, interpreter=interpreter, kernels=kernels).items()})
+    shares = {"blocked": blocked, "waiting": waiting, "system": system, "interpreter": interpreter, "kernels": kernels}
+    return WallSplit(**{name: around(value, "1") for name, value in shares.items()})
 
 
 def buffer(identity: int, size: int, **flags: bool) -> BufferUse:
@@ -91,7 +94,14 @@ def buffer(identity: int, size: int, **flags: bool) -> BufferUse:
 
 def row(name: str, seconds: float, **fields: Any) -> OperatorRow:
     placement = Placement(precision=fields.pop("precision", "fp32"), threads=fields.pop("threads", 4))
-    defaults: dict[str, Any] = {"kind": "Test", "calls": 1.0, "reads": (), "writes": (), "group": "other", "site": Site(file="net.py", line=7, function="f")}
+    defaults: dict[str, Any] = {
+        "kind": "Test",
+        "calls": 1.0,
+        "reads": (),
+        "writes": (),
+        "group": "other",
+        "site": Site(file="net.py", line=7, function="f"),
+    }
     return OperatorRow(name=name, total_s=around(seconds, "s"), placement=placement, **{**defaults, **fields})
 
 

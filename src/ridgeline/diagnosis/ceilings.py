@@ -1,7 +1,7 @@
 """Which ceiling a kernel is judged against: like with like in engine, precision, threads, access mix and working set.
 
-The device's table holds measured points; between working sets and thread counts this module interpolates, and near a capacity it says both ends. It decides
-nothing about causes.
+The device's table holds measured points; between working sets and thread counts this module interpolates, and near a capacity it says both ends.
+It decides nothing about causes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _WORKING_SET_DOUBT = 1.5
 def arithmetic_ceiling(device: Device, engine: Engine, precision: Precision, threads: int, library: str = "") -> Quantity | None:
     """The best rate of an arithmetic engine at a precision and a thread count, FLOP/s or op/s.
 
-    The same library is preferred, since a tanh is judged by the best tanh that the same stack has shown; else the fastest library. Between one thread and all the
-    rate is interpolated linearly.
+    The same library is preferred, since a tanh is judged by the best tanh that the same stack has shown; else the fastest library. Between one
+    thread and all the rate is interpolated linearly.
 
     Args:
         threads: threads that did the work, ≥ 1.

@@ -1,7 +1,8 @@
 """Chains of elementwise operators that each write their result to memory, and what fusing one would leave to move.
 
-A chain is a connected group of elementwise operators that pass buffers to each other and run one after the other, with nothing but views and other elementwise
-operators between them. Fused, it reads what comes from outside once and writes what is needed outside once (`laws.fusion` has the closed form for the simple chain).
+A chain is a connected group of elementwise operators that pass buffers to each other and run one after the other, with nothing but views and
+other elementwise operators between them. Fused, it reads what comes from outside once and writes what is needed outside once (`laws.fusion` has
+the closed form for the simple chain).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """f_c and f_b of every operator, and the bound they stand for: the decision tree of the method, with intervals.
 
 f_c = operations ÷ time ÷ ceiling of the engine, precision and threads. f_b = time the compulsory bytes would need at the achievable bandwidth of the
-levels that hold them ÷ time. Both on the kernel's own time: dispatch and page faults are taken out first. What the bound *means* is decided by the rules in `causes`.
+levels that hold them ÷ time. Both on the kernel's own time: dispatch and page faults are taken out first. What the bound *means* is decided by
+the rules in `causes`.
 """
 
 from __future__ import annotations
@@ -118,7 +119,14 @@ def _system_by_row(facts: Facts, rows: Sequence[OperatorRow]) -> list[float]:
 
 
 def _judge_row(
-    device: Device | None, row: OperatorRow, index: int, wall_s: float, default_threads: int, distances: dict[int, int], system_s: float, per_dispatch: float
+    device: Device | None,
+    row: OperatorRow,
+    index: int,
+    wall_s: float,
+    default_threads: int,
+    distances: dict[int, int],
+    system_s: float,
+    per_dispatch: float,
 ) -> Judged:
     threads = row.placement.threads or default_threads
     reads, writes = _bytes(row.reads), _bytes(row.writes)
@@ -134,7 +142,11 @@ def _judge_row(
     if device is not None:
         if flop_rate is not None and row.engine is not None:
             ceiling = arithmetic_ceiling(device, row.engine, row.placement.precision, threads, _library(row))
-            f_c = quotient(flop_rate, ceiling, "1", origin=f"achieved ÷ {row.engine} {row.placement.precision} ceiling, {threads} threads") if ceiling else None
+            f_c = (
+                quotient(flop_rate, ceiling, "1", origin=f"achieved ÷ {row.engine} {row.placement.precision} ceiling, {threads} threads")
+                if ceiling
+                else None
+            )
         if byte_rate is not None:
             roof = bandwidth_ceiling(device, mix_of(reads, writes), threads, max(working_set, 1.0))
             f_b = quotient(byte_rate, roof, "1", origin=f"compulsory bytes ÷ {mix_of(reads, writes)} bandwidth, {threads} threads") if roof else None

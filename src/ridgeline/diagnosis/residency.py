@@ -1,8 +1,9 @@
 """Where an operator finds its data: from the reuse distance over one call of the target, not from the size of a tensor.
 
 The reuse distance of a buffer is the number of distinct bytes touched since it was last touched, itself included. A cache of that
-capacity (fully associative, least recently used) would still hold it; see Mattson et al., "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2),
-1970. The target is called again and again, so the sequence is a ring: what is first touched in one call was last touched in the call before.
+capacity (fully associative, least recently used) would still hold it; see Mattson et al., "Evaluation techniques for storage hierarchies", IBM
+Systems Journal 9(2), 1970. The target is called again and again, so the sequence is a ring: what is first touched in one call was last touched
+in the call before.
 """
 
 from __future__ import annotations

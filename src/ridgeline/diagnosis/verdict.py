@@ -1,7 +1,7 @@
 """From findings to the page: ranks what the rules saw, decides between a bottleneck, health and *cannot tell*, and fills the contract.
 
-The bottleneck is the finding whose best action deletes the most of the wall at the least it promises; not the largest share, since a share that runs at its
-ceiling cannot be deleted.
+The bottleneck is the finding whose best action deletes the most of the wall at the least it promises; not the largest share, since a share that
+runs at its ceiling cannot be deleted.
 """
 
 from __future__ import annotations
@@ -192,6 +192,12 @@ def _warnings(case: Case, top: Finding | None) -> Iterable[Caution]:
         yield Caution(code="never-steady", message="the times did not settle", effect="the median describes a moving thing")
     if case.facts.operators is not None and not case.shares_hold:
         yield Caution(code="perturbed", message="the operator profile changed the time by more than 10 %", effect="its times and shares are not used")
+    yield from _straddling(top)
+    yield from _above_ceiling(case)
+
+
+def _straddling(top: Finding | None) -> Iterable[Caution]:
+    """f_c or f_b whose interval lies on both sides of a threshold: both sides are named."""
     for evidence in top.evidence if top else ():
         if evidence.name in ("f_c", "f_b"):
             for threshold in (BOUND_LOW, BOUND_HIGH):
@@ -201,6 +207,10 @@ def _warnings(case: Case, top: Finding | None) -> Iterable[Caution]:
                         message=f"{evidence.name} {evidence.quantity.low:.2f}–{evidence.quantity.high:.2f} lies on both sides of {threshold}",
                         effect=f"the bound could as well be the one {'below' if evidence.quantity.value >= threshold else 'above'} it",
                     )
+
+
+def _above_ceiling(case: Case) -> Iterable[Caution]:
+    """Fractions above 1: faults to explain, never scores."""
     for part in case.judged:
         for name, fraction in (("f_c", part.f_c), ("f_b", part.f_b)):
             if case.shares_hold and fraction is not None and fraction.low > 1.1 and part.share > 0.02:

@@ -1,7 +1,7 @@
 """`diagnose`: from a target to a named bottleneck. Joins measuring with deciding and writes the Run.
 
-The loop is the design's: ask `diagnosis.next` what it needs, let an instrument in the child satisfy it, ask again. An instrument that fails is written down with its
-reason and not asked for again, so that one broken profiler never costs the verdict.
+The loop is the design's: ask `diagnosis.next` what it needs, let an instrument in the child satisfy it, ask again. An instrument that fails is
+written down with its reason and not asked for again, so that one broken profiler never costs the verdict.
 """
 
 from __future__ import annotations

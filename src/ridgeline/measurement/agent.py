@@ -1,7 +1,7 @@
 """The side of a measurement that lives in the child process: prepares the target once and answers every instrument's request.
 
-`machine.Worker` calls these functions by name. They keep one session per process in a module variable, since that is what a process is for: the target is loaded once and
-measured many times. Nothing here decides what to measure next.
+`machine.Worker` calls these functions by name. They keep one session per process in a module variable, since that is what a process is for: the
+target is loaded once and measured many times. Nothing here decides what to measure next.
 """
 
 from __future__ import annotations
@@ -39,7 +39,18 @@ from . import harness, stacks, wall_split
 from .medians import median_of
 from .sentinels import SentinelLoop
 
-__all__ = ["GroundTruthReport", "OperatorsReport", "PreparedReport", "SplitReport", "dispatch", "ground_truth", "hot_spots", "operators", "prepare", "split"]
+__all__ = [
+    "GroundTruthReport",
+    "OperatorsReport",
+    "PreparedReport",
+    "SplitReport",
+    "dispatch",
+    "ground_truth",
+    "hot_spots",
+    "operators",
+    "prepare",
+    "split",
+]
 
 Report = Callable[[Any], None]
 #: Groups of rows that issue nothing to a library.
@@ -157,11 +168,15 @@ def operators(seconds: float, iterations: int = 10) -> OperatorsReport:
     prepared = _prepared()
     taken = _framework_profile(prepared, iterations)
     if taken is None:
-        raise BackendUnavailable("an operator profile of a framework", found=f"a {prepared.info.kind} target without one", remedy="the call recorder is used instead")
+        raise BackendUnavailable(
+            "an operator profile of a framework", found=f"a {prepared.info.kind} target without one", remedy="the call recorder is used instead"
+        )
     before = _burst(prepared, seconds / 4)
     table = taken()
     clean = median_of([*before, *_burst(prepared, seconds / 4)], "clean calls before and after the profile")
-    return OperatorsReport(table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin="instrumented ÷ clean calls of the same minute"))
+    return OperatorsReport(
+        table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin="instrumented ÷ clean calls of the same minute")
+    )
 
 
 def _framework_profile(prepared: Prepared, iterations: int) -> Callable[[], OpTable] | None:
@@ -205,7 +220,9 @@ def dispatch(table: OpTable, device: Device | None = None) -> DispatchFit:
     library = "onnxruntime" if prepared.info.kind == "onnx" else "numpy"
     cost = device.cost("dispatch", library) if device else None
     if cost is None:
-        raise BackendUnavailable(f"the probe's dispatch cost of {library}", found="none", remedy="run ridgeline probe --force with the library installed")
+        raise BackendUnavailable(
+            f"the probe's dispatch cost of {library}", found="none", remedy="run ridgeline probe --force with the library installed"
+        )
     issued = sum(row.calls for row in table.rows if row.group not in _NOT_DISPATCHED)
     return DispatchFit(per_operator_s=cost, operators=issued, library=library, how=f"operators × {cost.origin or 'the fitted cost in the probe'}")
 

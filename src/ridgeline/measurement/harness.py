@@ -1,7 +1,7 @@
 """Level 1: the ground truth. Warm up until steady, then keep every sample, undisturbed by any instrument.
 
-The loop reads the thread's counters outside the timed interval and the clock inside it, and makes nothing of the numbers until it is over. Sentinels run between
-samples, never inside one. What the samples mean is decided in `diagnosis`.
+The loop reads the thread's counters outside the timed interval and the clock inside it, and makes nothing of the numbers until it is over.
+Sentinels run between samples, never inside one. What the samples mean is decided in `diagnosis`.
 """
 
 from __future__ import annotations

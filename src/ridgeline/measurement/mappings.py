@@ -1,6 +1,7 @@
 """Which library a program counter lies in, and whether that is the interpreter.
 
-The interpreter is the Python executable or libpython; everything else that is mapped and executable is native code of a library. Source of the format: proc(5), /proc/pid/maps.
+The interpreter is the Python executable or libpython; everything else that is mapped and executable is native code of a library. Source of the
+format: proc(5), /proc/pid/maps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The median of measured seconds as a Quantity: distribution-free interval where there are enough of them, else their whole range, and the confidence that either has."""
+"""The median of measured seconds as a Quantity: distribution-free interval where there are enough of them, else their whole range, and the
+confidence that either has."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Level 5 for Python: which line, from the calling thread's frames at a steady rate, in this process.
 
-A thread that wants to look at frames needs the interpreter's lock, so a sample taken during native code that keeps the lock lands on the line that called it once it
+A thread that wants to look at frames needs the interpreter's lock, so a sample taken during native code that keeps the lock lands on the line
+that called it once it
 returns: the line is right, the instant is late. While the caller sleeps or has released the lock the instant is right as well.
 """
 
@@ -55,7 +56,9 @@ def sample_lines(
         watcher.stop.set()
         thread.join()
     spots = [HotSpot(site=site, samples=count, state=state) for (site, state), count in watcher.counts.most_common(_SHOWN)]
-    return HotSpots(spots=tuple(spots), samples=sum(watcher.counts.values()), interval_s=_INTERVAL_S, instrument="frames of the calling thread, in process")
+    return HotSpots(
+        spots=tuple(spots), samples=sum(watcher.counts.values()), interval_s=_INTERVAL_S, instrument="frames of the calling thread, in process"
+    )
 
 
 class _Watcher:

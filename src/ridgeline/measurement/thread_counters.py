@@ -1,6 +1,7 @@
 """What the kernel knows about the calling thread, read in one cheap call before and after each sample.
 
-The layout of the row is that of `_native.counters_read`. System time is sampled by the kernel's tick on most machines, so it is only used as a sum over many samples.
+The layout of the row is that of `_native.counters_read`. System time is sampled by the kernel's tick on most machines, so it is only used as a
+sum over many samples.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Split the wall of a call: blocked · waiting for a CPU · system · interpreter · kernels.
 
-Three instruments look at the same calls. The kernel's counters of the calling thread give CPU, run-queue delay and system time. A sampler on the thread's CPU clock
-records program counters, which tell interpreter from native code. A second sampler looks at the states of all threads, since a caller that sleeps while its own
-workers work is not blocked, and CPU ÷ wall lies where thread pools spin.
+Three instruments look at the same calls. The kernel's counters of the calling thread give CPU, run-queue delay and system time. A sampler on the
+thread's CPU clock records program counters, which tell interpreter from native code. A second sampler looks at the states of all threads, since
+a caller that sleeps while its own workers work is not blocked, and CPU ÷ wall lies where thread pools spin.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def observe(call: Callable[[], Any], *, synchronise: Callable[[Any], None] | Non
 
 
 def split(seen: Observation) -> WallSplit:
-    """Turn an observation into shares of the wall that sum to 1. Pure arithmetic; intervals from the samplers' counts (Wilson) and the tick (for system time)."""
+    """Turn an observation into shares of the wall that sum to 1. Pure arithmetic; intervals from the samplers' counts (Wilson) and the tick (for
+    system time)."""
     wall = max(seen.wall_s, 1e-12)
     cpu = min(seen.cpu_s, wall)
     waiting = min(seen.run_queue_s or 0.0, wall - cpu)

@@ -46,7 +46,7 @@ class NearPeak(Rule):
             where=case.where(top),
             evidence=_evidence(top),
             proposals=tuple(self._proposals(case, top)),
-            summary=f"multiply-adds at {top.f_c.value:.0%} of the {top.row.placement.precision} ceiling of {top.threads} thread{'s' * (top.threads > 1)}",
+            summary=f"multiply-adds at {top.f_c.value:.0%} of the {top.row.placement.precision} ceiling, threads: {top.threads}",
             healthy=True,
         )
 
@@ -77,7 +77,9 @@ class SpecialFunctions(Rule):
 
     def findings(self, case: Case) -> Iterator[Finding]:
         """Yield one finding for all operators on special engines that reach 0.4 of their ceiling and are not bandwidth bound."""
-        parts = [part for part in case.judged if part.row.engine in _SPECIAL and part.f_c and part.f_c.value >= BOUND_LOW and part.bound != "bandwidth"]
+        parts = [
+            part for part in case.judged if part.row.engine in _SPECIAL and part.f_c and part.f_c.value >= BOUND_LOW and part.bound != "bandwidth"
+        ]
         if not parts or not case.shares_hold:
             return
         top = max(parts, key=lambda part: part.share)
@@ -100,7 +102,9 @@ class SpecialFunctions(Rule):
         best = arithmetic_ceiling(device, engine, top.row.placement.precision, top.threads)
         if best is not None and best.value > 1.3 * top.achieved_flop_per_s.value:
             ratio = best.value / top.achieved_flop_per_s.value
-            yield Proposal(action="vectorise-math", because=f"another library reaches {ratio:.1f}× this rate here", gain=(max(1.1, 0.7 * ratio), ratio))
+            yield Proposal(
+                action="vectorise-math", because=f"another library reaches {ratio:.1f}× this rate here", gain=(max(1.1, 0.7 * ratio), ratio)
+            )
 
 
 def _evidence(part: Judged) -> tuple[Evidence, ...]:

@@ -1,7 +1,7 @@
 """Interference: a busy neighbour, a throttled clock or a stolen CPU is not a slow kernel.
 
-Decided from what the machine itself shows while the samples were taken: time the caller waited for a CPU, CPUs that other processes kept busy, steal, and the
-FMA and stream sentinels against the probe.
+Decided from what the machine itself shows while the samples were taken: time the caller waited for a CPU, CPUs that other processes kept busy,
+steal, and the FMA and stream sentinels against the probe.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Memory traffic: chains that materialise every step, conversions, copies, weights read once per use, and plain streams.
 
-f_b is held against the achievable bandwidth of the level and the access mix that the operator really has, on the threads that did the work. It rests on compulsory
-bytes and is therefore a lower bound of the traffic.
+f_b is held against the achievable bandwidth of the level and the access mix that the operator really has, on the threads that did the work. It
+rests on compulsory bytes and is therefore a lower bound of the traffic.
 """
 
 from __future__ import annotations
@@ -172,7 +172,9 @@ def _moving(case: Case, parts: list[Judged], cause: str, action: str, what: str)
         share=_kernel_share(case, parts),
         where=case.where(top),
         evidence=_evidence(top),
-        proposals=(Proposal(action=action, because=f"{len(parts)} operators only move data; without them their time is gone", gain=(2.0, float("inf"))),),
+        proposals=(
+            Proposal(action=action, because=f"{len(parts)} operators only move data; without them their time is gone", gain=(2.0, float("inf"))),
+        ),
         summary=f"{what}{lower}",
     )
 

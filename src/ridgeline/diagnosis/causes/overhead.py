@@ -1,7 +1,7 @@
 """Time outside the kernels: the interpreter, the dispatch of operators, and memory that is asked for and given back on every call.
 
-Dispatch is judged by operator count × a fitted cost and never by the profile of tiny operators, which measures the profiler. Allocation is judged by system *time*
-and never by fault counts.
+Dispatch is judged by operator count × a fitted cost and never by the profile of tiny operators, which measures the profiler. Allocation is
+judged by system *time* and never by fault counts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Dispatch(Rule):
         operators = case.facts.dispatch.operators if case.facts.dispatch else 0.0
         # A compiled graph issues a few fused kernels where the program issued many; ten to one is what fusing short chains gives at the least.
         name = "compile-graph" if case.facts.dispatch and case.facts.dispatch.library == "torch" else "fuse"
-        yield Proposal(action=name, because=f"{operators:.0f} operators each pay dispatch; fused, a few do", gain=(2.0, max(2.5, min(20.0, operators / 4))))
+        yield Proposal(
+            action=name, because=f"{operators:.0f} operators each pay dispatch; fused, a few do", gain=(2.0, max(2.5, min(20.0, operators / 4)))
+        )
         yield Proposal(action="batch", because="one dispatch then serves many items", gain=(2.0, max(2.5, min(20.0, operators / 4))), metric="period")
 
 
@@ -116,8 +118,14 @@ class Allocation(Rule):
                 measured_share("faults × cost of a fault ÷ wall", explained, origin="probe"),
             ),
             proposals=(
-                Proposal(action="reuse-buffers", because=f"{share:.0%} of the wall is the kernel clearing fresh pages; kept buffers fault once", gain=(2.0, 20.0)),
-                Proposal(action="change-allocator", because="an allocator that keeps freed blocks does not return them to the kernel", gain=(1.5, 20.0)),
+                Proposal(
+                    action="reuse-buffers",
+                    because=f"{share:.0%} of the wall is the kernel clearing fresh pages; kept buffers fault once",
+                    gain=(2.0, 20.0),
+                ),
+                Proposal(
+                    action="change-allocator", because="an allocator that keeps freed blocks does not return them to the kernel", gain=(1.5, 20.0)
+                ),
             ),
             summary=f"{share:.0%} of the wall is system time for fresh memory ({faults:.0f} page faults a call)",
         )

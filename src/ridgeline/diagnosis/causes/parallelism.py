@@ -1,7 +1,7 @@
 """Low parallelism: threads that could work and do not.
 
-A kernel that runs on one thread is judged against one thread by every other rule; here the idle cores are put beside it. Spinning is not work: thread counts come from
-the operator's placement, and from CPU time only where the program's own threads sleep when idle.
+A kernel that runs on one thread is judged against one thread by every other rule; here the idle cores are put beside it. Spinning is not work:
+thread counts come from the operator's placement, and from CPU time only where the program's own threads sleep when idle.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class LowParallelism(Rule):
                 ),
             ),
             summary=f"{top.threads} of {case.cores} CPUs do the work",
-            # Idle cores are the first thing to use where dense arithmetic already runs well on one; elsewhere they stand beside the cause that the kernel has.
+            # Idle cores are the first thing to use where dense arithmetic already runs well on one; elsewhere they stand beside the cause that
+            # the kernel has.
             rank=share * (0.9 if dense else 0.05),
         )
 
@@ -88,7 +89,9 @@ class LowParallelism(Rule):
             ),
             proposals=(
                 Proposal(
-                    action="rebalance", because=f"{busy:.2f} of {case.cores} CPUs are busy; even shares keep all of them so", gain=(1.0 + (gain - 1) / 2, gain)
+                    action="rebalance",
+                    because=f"{busy:.2f} of {case.cores} CPUs are busy; even shares keep all of them so",
+                    gain=(1.0 + (gain - 1) / 2, gain),
                 ),
             ),
             summary=f"the program's threads keep {busy:.2f} of {case.cores} CPUs busy",

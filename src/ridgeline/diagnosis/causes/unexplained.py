@@ -1,7 +1,7 @@
 """What no other rule explains: operators far from every ceiling, or native time without an operator profile.
 
-It names no cause. It says where the time is, how far the roof is, and what would have to be measured to tell why, so that a small waste elsewhere is not
-taken for the bottleneck only because it has a name.
+It names no cause. It says where the time is, how far the roof is, and what would have to be measured to tell why, so that a small waste
+elsewhere is not taken for the bottleneck only because it has a name.
 """
 
 from __future__ import annotations
