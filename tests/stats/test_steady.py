@@ -1,5 +1,7 @@
 """Steady state of made-up series whose answer is known."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -77,7 +79,7 @@ def test_segments_cover_the_series_and_the_answer_is_one_of_them(values):
     pieces = segments(values)
     assert pieces[0].start == 0
     assert pieces[-1].stop == len(values)
-    assert all(a.stop == b.start for a, b in zip(pieces, pieces[1:], strict=False))
+    assert all(a.stop == b.start for a, b in pairwise(pieces))
     start = steady_start(values)
     assert start is None or start in {piece.start for piece in pieces}
     assert start is None or len(values) - start >= LEAST_STEADY
