@@ -15,7 +15,7 @@ static PyMethodDef methods[] = {
     {"fma", native_fma, METH_VARARGS, "fma(precision, seconds, cpus) -> (operations, elapsed_s)"},
     {"fma_precisions", native_fma_precisions, METH_NOARGS, "fma_precisions() -> precisions that fma knows on this processor"},
     {"stream", native_stream, METH_VARARGS, "stream(mix, bytes_per_thread, seconds, cpus) -> (bytes_moved, elapsed_s)"},
-    {"stream_check", native_stream_check, METH_VARARGS, "stream_check(mix, bytes) -> (array_bytes, arrays, result, sum), for tests"},
+    {"stream_check", native_stream_check, METH_VARARGS, "stream_check(mix, bytes, widest=64) -> (array_bytes, arrays, result, sum), for tests"},
     {"chase", native_chase, METH_VARARGS, "chase(working_set_bytes, seconds, cpu) -> seconds per dependent load"},
     {"chase_cycle", native_chase_cycle, METH_VARARGS, "chase_cycle(working_set_bytes) -> length of the cycle in loads, for tests"},
     {"handoff", native_handoff, METH_VARARGS, "handoff((cpu, cpu), rounds) -> seconds to pass a turn to a sleeping thread"},

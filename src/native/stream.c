@@ -17,6 +17,7 @@
 
 #define BLOCK 512         /* bytes of one array in one turn of the loop: eight of the widest vectors */
 #define SMALLEST 4096
+#define WIDEST 64         /* bytes of the widest vector */
 #define STAGGER 1344      /* array starts differ within a page, or loads would seem to hit earlier stores 4096 bytes away */
 #define LOOK_BYTES 262144 /* bytes between two looks at the clock */
 
@@ -116,7 +117,7 @@ struct arrays {
     char *first, *second, *third;
 };
 
-static int to_task(const char *name, Py_ssize_t bytes, struct stream_task *task)
+static int to_task(const char *name, Py_ssize_t bytes, int widest, struct stream_task *task)
 {
     for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
         if (strcmp(mixes[i].name, name) == 0)
@@ -130,7 +131,11 @@ static int to_task(const char *name, Py_ssize_t bytes, struct stream_task *task)
         return 0;
     }
     const struct mix *mix = task->mix;
-    task->run = isa_has(ISA_AVX512F) ? mix->avx512 : isa_has(ISA_AVX2_FMA) ? mix->avx2 : mix->base;
+    task->run = mix->base;
+    if (widest >= 32 && isa_has(ISA_AVX2_FMA))
+        task->run = mix->avx2;
+    if (widest >= 64 && isa_has(ISA_AVX512F))
+        task->run = mix->avx512;
     task->array_bytes = (size_t)bytes / (size_t)mix->arrays / BLOCK * BLOCK;
     return 1;
 }
@@ -203,25 +208,25 @@ PyObject *native_stream(PyObject *module, PyObject *args)
     struct stream_task task = {0};
     if (!PyArg_ParseTuple(args, "sO&O&O&", &name, to_count, &bytes, to_seconds, &seconds, to_cpus, &cpus))
         return NULL;
-    if (!to_task(name, bytes, &task) || !memory_allows((size_t)bytes, (size_t)cpus.count))
+    if (!to_task(name, bytes, WIDEST, &task) || !memory_allows((size_t)bytes, (size_t)cpus.count))
         return NULL;
     if (crew_run(&kind, &task, &cpus, seconds, &done, &elapsed_s) < 0)
         return NULL;
     return Py_BuildValue("(dd)", done, elapsed_s);
 }
 
-/* For tests: run one pass over arrays with known contents and return (bytes of one array, arrays, the kernel's result, the sum over the
+/* For tests: with vectors of at most so many bytes, run one pass over arrays with known contents and return (bytes of one array, arrays, the kernel's result, the sum over the
  * array it wrote or read). */
 PyObject *native_stream_check(PyObject *module, PyObject *args)
 {
     (void)module;
     const char *name;
-    Py_ssize_t bytes;
+    Py_ssize_t bytes, widest = WIDEST;
     struct stream_task task = {0};
     struct arrays arrays;
-    if (!PyArg_ParseTuple(args, "sO&", &name, to_count, &bytes))
+    if (!PyArg_ParseTuple(args, "sO&|O&", &name, to_count, &bytes, to_count, &widest))
         return NULL;
-    if (!to_task(name, bytes, &task) || !memory_allows((size_t)bytes, 1))
+    if (!to_task(name, bytes, widest < WIDEST ? (int)widest : WIDEST, &task) || !memory_allows((size_t)bytes, 1))
         return NULL;
     if (make_arrays(&task, &arrays))
         return PyErr_NoMemory();

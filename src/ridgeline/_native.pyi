@@ -4,7 +4,6 @@ No function holds the interpreter lock while it measures. `cpus` names each CPU 
 """
 
 from _typeshed import WriteableBuffer
-from typing import Literal
 
 def isa() -> tuple[str, ...]:
     """Instruction sets that the processor has and the system lets programs use, named as in /proc/cpuinfo."""
@@ -13,16 +12,23 @@ def fma_precisions() -> tuple[str, ...]:
     """Precisions that `fma` has an instruction for here, of fp64, fp32, bf16, int8."""
 
 def fma(precision: str, seconds: float, cpus: tuple[int, ...], /) -> tuple[float, float]:
-    """Register-resident multiply-adds for about `seconds` (0 < s ≤ 60): (operations of all threads, wall of the slowest in s). One multiply-add is two operations."""
+    """Register-resident multiply-adds for about `seconds` (0 < s ≤ 60): (operations of all threads, wall from first start to last end in s).
+
+    One multiply-add is two operations; an int8 dot-product lane, four multiplications and four additions, is eight.
+    """
 
 def stream(mix: str, bytes_per_thread: int, seconds: float, cpus: tuple[int, ...], /) -> tuple[float, float]:
     """Move memory for about `seconds`, at least one pass: (bytes that the program names, wall in s).
 
-    mix: read (sum of a), copy (b = a), triad (c = a + b), fill (a = constant). bytes_per_thread: all arrays of the mix together, ≥ 4096. Ordinary stores.
+    mix: read (sum of a), copy (b = a), triad (c = a + b), fill (a = constant), with ordinary stores.
+    bytes_per_thread: all arrays of the mix together, ≥ 4096.
     """
 
-def stream_check(mix: str, size_bytes: int, /) -> tuple[int, int, int, float]:
-    """For tests: one pass over 0, 1, 2, … (triad: i and 2i): (bytes of one array, arrays, the kernel's result, sum over the array written or read)."""
+def stream_check(mix: str, size_bytes: int, widest_bytes: int = 64, /) -> tuple[int, int, int, float]:
+    """For tests: one pass over i = 0, 1, 2, … (triad: i and 2i) with vectors of at most `widest_bytes`.
+
+    Returns (bytes of one array, arrays, the kernel's result, sum over the array written or read).
+    """
 
 def chase(working_set_bytes: int, seconds: float, cpu: int, /) -> float:
     """Seconds per dependent load in one cycle over all 64-byte lines of the set; huge pages where the system gives them."""
