@@ -1,11 +1,9 @@
 """The child's side of the worker protocol: waits for calls, runs the named function, sends reports and the result.
 
-The process keeps its module state between calls, so that a target is prepared once and measured many times. Nothing the target does to stdin, stdout
-or stderr can
-reach the protocol, which has pipes of its own. The process dies with its parent: the kernel signals the whole group when the parent's end of the life
-line closes,
-even while native code holds the interpreter's lock. Liveness is read by the parent from /proc, not sent from here: a heartbeat thread would wake up
-inside the samples.
+The process keeps its module state between calls, so that a target is prepared once and measured many times. Nothing the target does to stdin,
+stdout or stderr can reach the protocol, which has pipes of its own. The process dies with its parent: the kernel signals the whole group when the
+parent's end of the life line closes, even while native code holds the interpreter's lock. Liveness is read by the parent from /proc, not sent from
+here: a heartbeat thread would wake up inside the samples.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """What travels between a parent and its worker: length-prefixed msgpack frames over two pipes of their own.
 
 This module decides the bytes. A frame is an 8-byte big-endian length and a msgpack map; values take the plain form of `core.documents`, and long
-columns
-travel as the compressed blobs that a stored document would have, in the same frame. Who starts the processes and who waits is left to `worker` and
-`child`.
+columns travel as the compressed blobs that a stored document would have, in the same frame. Who starts the processes and who waits is left to
+`worker` and `child`.
 """
 
 from __future__ import annotations
