@@ -1,0 +1,187 @@
+"""The page as data: its order, its numbers, and that doubt stays."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ridgeline.core import Diagnosis, Quantity, Where
+from ridgeline.core.units import parse
+from ridgeline.reporting import Bars, Cell, Items, Page, Pairs, Table, format_cell, page
+from ridgeline.reporting.diagnosis_page import place
+from ridgeline.reporting.page import count, missing, quantity, seconds, share, speedup
+
+_ORDER = [
+    "Verdict", "What to do", "What was tried", "How long it really takes", "Where the time goes", "Operators", "Levels", "Evidence", "Runners-up",
+    "Warnings", "What could not be measured", "How to reproduce",
+]  # fmt: skip
+
+
+def _section(found: Page, title: str) -> tuple[object, ...]:
+    return next(section.blocks for section in found.sections if section.title == title)
+
+
+def _pairs(found: Page, title: str) -> dict[str, Cell]:
+    return {pair.label: pair.cell for block in _section(found, title) if isinstance(block, Pairs | Bars) for pair in block.rows}
+
+
+def _notes(found: Page, title: str) -> dict[str, str]:
+    return {pair.label: pair.remark for block in _section(found, title) if isinstance(block, Pairs | Bars) for pair in block.rows}
+
+
+def _table(found: Page, title: str) -> Table:
+    return next(block for block in _section(found, title) if isinstance(block, Table))
+
+
+def _items(found: Page, title: str) -> list[Items]:
+    return [block for block in _section(found, title) if isinstance(block, Items)]
+
+
+def test_the_verdict_comes_first_and_all_parts_follow(full_diagnosis: Diagnosis) -> None:
+    found = page(full_diagnosis)
+    assert [section.title for section in found.sections] == _ORDER
+    assert found.headline == "/encoder/layer.0/MatMul: bandwidth bound, weight-traffic, 46.3% of the time."
+    verdict = _pairs(found, "Verdict")
+    assert (verdict["bound"].value, verdict["cause"].value, verdict["share"].value) == ("bandwidth", "weight-traffic", 0.463)
+    assert "suspected" in _notes(found, "Verdict")["cause"]
+
+
+def test_the_headline_of_the_diagnosis_goes_before_ours(full_diagnosis: Diagnosis) -> None:
+    found = page(msgspec.structs.replace(full_diagnosis, headline="Weights. 4.00 MB of weights are read for one use."))
+    assert found.headline.startswith("Weights.")
+    # What the headline says already is not said twice.
+    assert len(_section(found, "Verdict")) == 1
+
+
+def test_confirmed_is_said(full_diagnosis: Diagnosis) -> None:
+    confirmed = msgspec.structs.replace(full_diagnosis.bottleneck, confirmed=True)
+    assert _notes(page(msgspec.structs.replace(full_diagnosis, bottleneck=confirmed)), "Verdict")["cause"].startswith("confirmed")
+
+
+def test_actions_are_ranked_and_the_combination_is_apart(full_diagnosis: Diagnosis) -> None:
+    ranked, joint = _items(page(full_diagnosis), "What to do")
+    assert [item.title for item in ranked.items] == ["quantise-weights: /encoder/layer.0/MatMul", "batch"]
+    assert ranked.numbered
+    assert [item.title for item in joint.items] == ["together: quantise-weights + batch"]
+    gain, after = ranked.items[0].numbers
+    assert format_cell(gain.cell) == "1.31–1.53×"
+    assert after.cell.value == "8.20 ms – 9.50 ms"
+    assert "one call gets no shorter" in ranked.items[1].numbers[0].note
+
+
+def test_ground_truth_keeps_its_intervals(full_diagnosis: Diagnosis) -> None:
+    cells = _pairs(page(full_diagnosis), "How long it really takes")
+    assert (cells["median"].value, cells["median"].low, cells["median"].high) == (0.0125, 0.0124, 0.0127)
+    assert (cells["p99"].low, cells["p99"].high) == (0.0188, 0.0312)
+    assert cells["samples"].value == 500
+
+
+def test_a_p99_of_too_few_samples_says_how_many_it_needs(full_diagnosis: Diagnosis) -> None:
+    truth = msgspec.structs.replace(full_diagnosis.ground_truth, samples=120, p99_s=None, p99_ci_s=None, first_s=None, noise_floor=None)
+    found = page(msgspec.structs.replace(full_diagnosis, ground_truth=truth))
+    cells, notes = _pairs(found, "How long it really takes"), _notes(found, "How long it really takes")
+    assert cells["p99"].value is None
+    assert notes["p99"] == "needs 299 samples, has 120"
+    assert cells["first call"].value is None
+    assert notes["first call"]
+    assert notes["noise floor"]
+
+
+def test_operators_are_the_ten_that_take_the_most(full_diagnosis: Diagnosis) -> None:
+    shuffled = msgspec.structs.replace(full_diagnosis, operators=full_diagnosis.operators[::-1])
+    table = _table(page(shuffled), "Operators")
+    times = [row[3].value for row in table.rows]
+    assert len(times) == 10
+    assert times == sorted(times, reverse=True)
+    assert table.note == "4 more in the JSON."
+    assert "(inserted)" in str(table.rows[3][0].value)
+
+
+def test_a_perturbed_level_leaves_no_zero_behind(full_diagnosis: Diagnosis) -> None:
+    lost = tuple(
+        msgspec.structs.replace(op, total_s=None, share=None, f_c=None, f_b=None, reason="no formula") for op in full_diagnosis.operators[:2]
+    )
+    table = _table(page(msgspec.structs.replace(full_diagnosis, operators=lost)), "Operators")
+    assert [format_cell(cell) for cell in table.rows[0][3:7]] == ["—"] * 4
+    assert table.reasons() == "time, share: the level was perturbed; f_c, f_b: no formula"
+
+
+def test_what_could_not_be_measured_is_said_once(full_diagnosis: Diagnosis) -> None:
+    (items,) = _items(page(full_diagnosis), "What could not be measured")
+    assert [item.title for item in items.items] == ["counters: no PMU in this machine"]
+
+
+def test_warnings_carry_their_effect(full_diagnosis: Diagnosis) -> None:
+    (items,) = _items(page(full_diagnosis), "Warnings")
+    assert items.items[0].title == "synthetic-input: inputs were generated"
+    assert items.items[0].detail == "data-dependent branches may differ"
+
+
+def test_the_recipe_names_what_must_be_alike(full_diagnosis: Diagnosis) -> None:
+    cells = _pairs(page(full_diagnosis), "How to reproduce")
+    assert cells["command"].value == "ridgeline diagnose --budget 33.3ms@p99 model.onnx"
+    assert cells["software"].value == "onnxruntime 1.32, python 3.11.7"
+    assert cells["stolen"].value == 0.003
+    assert cells["governor"].value is None
+
+
+@pytest.mark.parametrize(("budget", "state"), [("33.3ms@p99", "met"), ("15ms@p99", "missed"), ("20ms@p99", "undecided"), ("12ms", "missed")])
+def test_a_budget_is_met_missed_or_undecided(full_diagnosis: Diagnosis, budget: str, state: str) -> None:
+    assert _pairs(page(msgspec.structs.replace(full_diagnosis, budget=budget)), "Verdict")["budget"].value == state
+
+
+def test_nothing_known_is_said_and_never_zero(empty_diagnosis: Diagnosis) -> None:
+    found = page(empty_diagnosis)
+    assert found.tone == "unsure"
+    assert found.headline.startswith("Inconclusive")
+    for section in found.sections:
+        for block in section.blocks:
+            if isinstance(block, Pairs):
+                for pair in block.rows:
+                    assert pair.cell.value != 0
+                    assert pair.cell.known or pair.remark
+
+
+def test_healthy_is_said(full_diagnosis: Diagnosis) -> None:
+    found = page(msgspec.structs.replace(full_diagnosis, bottleneck=None, actions=(), bound="none"))
+    assert found.tone == "good"
+    assert found.headline.startswith("Healthy")
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        (Where(), "the whole target"),
+        (Where(file="a.py", line=3), "a.py:3"),
+        (Where(function="f"), "f"),
+        (Where(operator="conv", stage="detect"), "conv, stage detect"),
+        (Where(operator="conv", file="a.py"), "conv, in a.py"),
+    ],
+)
+def test_places(where: Where, text: str) -> None:
+    assert place(where) == text
+
+
+def test_an_interval_is_never_rounded_away() -> None:
+    assert format_cell(seconds(0.0125, (0.012499, 0.012501))) == "12.500 ms [12.499 ms, 12.501 ms]"
+
+
+@given(st.floats(1e-9, 1e6), st.floats(1e-5, 0.5))
+def test_formatted_times_read_back_in_order(value: float, relative: float) -> None:
+    text = format_cell(seconds(value, (value * (1 - relative), value * (1 + relative))))
+    middle, _, rest = text.partition(" [")
+    low, high = rest.rstrip("]").split(", ")
+    assert parse(low, "s") < parse(high, "s")
+    assert parse(low, "s") <= parse(middle, "s") <= parse(high, "s")
+    assert parse(middle, "s") == pytest.approx(value, rel=6e-3)
+
+
+def test_cells() -> None:
+    assert format_cell(share(0.0004)) == "<0.1%"
+    assert format_cell(count(0)) == "0"
+    assert format_cell(count(2.5)) == "2.5"
+    assert format_cell(missing("because")) == "—"
+    assert format_cell(speedup((1.5, 1.5))) == "1.50×"
+    assert format_cell(quantity(Quantity.exact(4e6, "B"))) == "4.00 MB"

@@ -1,0 +1,57 @@
+"""What someone else named, made harmless and made to fit."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ridgeline.reporting.text import clean, shorten, width
+
+_ANY = st.text(max_size=60)
+
+
+@given(_ANY)
+def test_clean_leaves_nothing_that_moves_or_hides(text: str) -> None:
+    for character in clean(text):
+        assert unicodedata.category(character) not in {"Cc", "Cs", "Zl", "Zp"}
+        assert character not in "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u200b\ufeff"
+
+
+@given(_ANY)
+def test_clean_twice_is_clean_once(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+@given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=40))
+def test_clean_leaves_plain_text_alone(text: str) -> None:
+    assert clean(text) == text
+
+
+def test_scripts_that_need_joiners_keep_them() -> None:
+    assert clean("क्\u200dष") == "क्\u200dष"
+    assert clean("模型 модель ﷺ") == "模型 модель ﷺ"
+
+
+@given(_ANY, st.integers(0, 70))
+def test_shorten_fits_and_keeps_both_ends(text: str, columns: int) -> None:
+    short = shorten(text, columns)
+    assert width(short) <= max(columns, 0)
+    if width(text) <= columns:
+        assert short == text
+    elif columns >= 1:
+        head, _, tail = short.partition("…")
+        assert text.startswith(head)
+        assert text.endswith(tail)
+
+
+def test_shorten_counts_wide_characters_twice() -> None:
+    assert width("模型") == 4
+    # Seven columns: one for the ellipsis, three before and three behind, each of which hold one wide character.
+    assert shorten("模型模型模型", 7) == "模…型"
+
+
+def test_shorten_of_a_very_long_name() -> None:
+    short = shorten("a" * 50_000 + "z" * 50_000, 21)
+    assert short == "a" * 10 + "…" + "z" * 10
