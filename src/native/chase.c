@@ -138,3 +138,43 @@ PyObject *native_chase_cycle(PyObject *module, PyObject *args)
     buffer_drop(&buffer);
     return PyLong_FromSize_t(steps);
 }
+
+/* Cycles per second: a chain of additions of two registers, each of which takes one cycle on every processor of interest. (An addition of a
+ * constant would not do: some rename it away.) */
+static int nothing_to_prepare(struct worker *worker)
+{
+    (void)worker;
+    return 0;
+}
+
+static void add_in_chain(struct worker *worker)
+{
+    const int64_t end_ns = now_ns() + (int64_t)(worker->seconds * 1e9);
+    uint64_t sum = 1, step = (uint64_t)end_ns;
+    double cycles = 0.0;
+    do {
+        for (int i = 0; i < 2048; i++) {
+#pragma GCC unroll 16
+            for (int j = 0; j < 16; j++) {
+                sum += step;
+                __asm__ volatile("" : "+r"(sum), "+r"(step));
+            }
+        }
+        cycles += 2048.0 * 16.0;
+    } while (now_ns() < end_ns);
+    worker->done = cycles;
+    worker->sink = (double)(sum & 1);
+}
+
+PyObject *native_clock_rate(PyObject *module, PyObject *args)
+{
+    (void)module;
+    static const struct crew_task kind = {nothing_to_prepare, add_in_chain, NULL};
+    double seconds, cycles, elapsed_s;
+    struct cpu_list cpu = {.count = 1};
+    if (!PyArg_ParseTuple(args, "O&O&", to_seconds, &seconds, to_cpu, &cpu.cpus[0]))
+        return NULL;
+    if (crew_run(&kind, NULL, &cpu, seconds, &cycles, &elapsed_s) < 0)
+        return NULL;
+    return PyFloat_FromDouble(cycles / elapsed_s);
+}

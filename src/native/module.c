@@ -20,6 +20,7 @@ static PyMethodDef methods[] = {
     {"chase_cycle", native_chase_cycle, METH_VARARGS, "chase_cycle(working_set_bytes) -> length of the cycle in loads, for tests"},
     {"handoff", native_handoff, METH_VARARGS, "handoff((cpu, cpu), rounds) -> seconds to pass a turn to a sleeping thread"},
     {"page_fault", native_page_fault, METH_VARARGS, "page_fault(pages) -> seconds per first touch of a 4 KiB page"},
+    {"clock_rate", native_clock_rate, METH_VARARGS, "clock_rate(seconds, cpu) -> cycles per second"},
     {"timer_read", native_timer_read, METH_VARARGS, "timer_read(n) -> seconds per reading of the monotonic clock"},
     {"counters_read", native_counters_read, METH_O, "counters_read(out): fill 10 int64 with the calling thread's counters"},
     {"clock_ns", native_clock_ns, METH_NOARGS, "clock_ns() -> monotonic clock in ns"},

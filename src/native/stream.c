@@ -19,6 +19,7 @@
 #define SMALLEST 4096
 #define WIDEST 64         /* bytes of the widest vector */
 #define STAGGER 1344      /* array starts differ within a page, or loads would seem to hit earlier stores 4096 bytes away */
+#define WARM_BYTES ((size_t)64 << 20)
 #define LOOK_BYTES 262144 /* bytes between two looks at the clock */
 
 typedef int64_t (*kernel)(char *first, char *second, char *third, size_t bytes, long passes);
@@ -170,8 +171,9 @@ static int prepare(struct worker *worker)
         return failed;
     }
     worker->own = arrays;
-    /* One pass to wake the wide units, and for small sets to fill the cache. */
-    worker->sink = (double)task->run(arrays->first, arrays->second, arrays->third, task->array_bytes, 1);
+    /* One pass to wake the wide units and fill the cache; of a large set a part will do, since the first touch has been over all of it. */
+    size_t warm_bytes = task->array_bytes < WARM_BYTES ? task->array_bytes : WARM_BYTES;
+    worker->sink = (double)task->run(arrays->first, arrays->second, arrays->third, warm_bytes, 1);
     return 0;
 }
 

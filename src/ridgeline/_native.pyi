@@ -42,6 +42,9 @@ def handoff(cpus: tuple[int, int], rounds: int, /) -> float:
 def page_fault(pages: int, /) -> float:
     """Seconds per first touch of a fresh 4 KiB page, huge pages refused."""
 
+def clock_rate(seconds: float, cpu: int, /) -> float:
+    """Cycles per second of one CPU, from a chain of one-cycle additions: the clock that scalar code gets at the moment, seen through any load."""
+
 def timer_read(n: int, /) -> float:
     """Seconds per clock_gettime(CLOCK_MONOTONIC), mean over n."""
 
