@@ -1,0 +1,7 @@
+"""ONNX: what a model asks of the machine, operator by operator, from its shapes alone."""
+
+from .listing import graph
+from .node import Node, Value, precision_of
+from .work import Work, known_kinds, op_work
+
+__all__ = ["Node", "Value", "Work", "graph", "known_kinds", "op_work", "precision_of"]
