@@ -1,0 +1,18 @@
+"""The activation of a small transformer, the exact form with the error function, over a block that fits into the cache."""
+
+import torch
+
+torch.manual_seed(31)
+hidden = torch.randn(64, 1024)
+active = torch.empty_like(hidden)
+
+
+def activate(layers=200):
+    for _ in range(layers):
+        torch.erf(hidden, out=active)
+    return active
+
+
+def workload():
+    with torch.inference_mode():
+        return activate()

@@ -1,0 +1,126 @@
+"""Makes the ONNX models of the examples: `python examples/make_models.py [DIRECTORY]`. Weights are seeded; nothing is downloaded."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = Path(__file__).resolve().parent
+
+
+def _weights(random: np.random.Generator, name: str, *shape: int) -> onnx.TensorProto:
+    fan_in = int(np.prod(shape[1:])) or 1
+    return numpy_helper.from_array((random.standard_normal(shape) / np.sqrt(fan_in)).astype(np.float32), name)
+
+
+def _model(
+    name: str, nodes: list[onnx.NodeProto], given: tuple[str, list[int]], result: tuple[str, list[int]], constants: list[onnx.TensorProto]
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        name,
+        [helper.make_tensor_value_info(given[0], TensorProto.FLOAT, given[1])],
+        [helper.make_tensor_value_info(result[0], TensorProto.FLOAT, result[1])],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="ridgeline-examples")
+    model.ir_version = 8
+    onnx.checker.check_model(model)
+    return model
+
+
+def windows() -> onnx.ModelProto:
+    """Adds a learned bias within windows of an image, block after block with windows of another size, as window attention leaves it."""
+    random = np.random.default_rng(50)
+    side, channels = 112, 64
+    nodes, constants, current = [], [], "image"
+
+    def reshaped(source: str, name: str, shape: list[int]) -> str:
+        constants.append(numpy_helper.from_array(np.array(shape, np.int64), f"{name}_shape"))
+        nodes.append(helper.make_node("Reshape", [source, f"{name}_shape"], [name], name=name))
+        return name
+
+    for block, window in enumerate((8, 7, 16, 14)):
+        count = side // window
+        constants.append(_weights(random, f"bias{block}", window * window, channels))
+        split = reshaped(current, f"split{block}", [1, channels, count, window, count, window])
+        nodes.append(helper.make_node("Transpose", [split], [f"gather{block}"], name=f"to_windows{block}", perm=[0, 2, 4, 3, 5, 1]))
+        rows = reshaped(f"gather{block}", f"rows{block}", [count * count, window * window, channels])
+        nodes.append(helper.make_node("Add", [rows, f"bias{block}"], [f"biased{block}"], name=f"add{block}"))
+        back = reshaped(f"biased{block}", f"back{block}", [1, count, count, window, window, channels])
+        nodes.append(helper.make_node("Transpose", [back], [f"planes{block}"], name=f"to_planes{block}", perm=[0, 5, 1, 3, 2, 4]))
+        current = reshaped(f"planes{block}", f"image{block}", [1, channels, side, side])
+    nodes.append(helper.make_node("Relu", [current], ["out"], name="head"))
+    return _model("windows", nodes, ("image", [1, channels, side, side]), ("out", [1, channels, side, side]), constants)
+
+
+def morphology() -> onnx.ModelProto:
+    """Opening and closing of many masks at once: an erosion is the negative of a maximum over the negative."""
+    nodes: list[onnx.NodeProto] = []
+    current = "masks"
+    for step in range(6):
+        pooled = f"max{step}"
+        nodes.append(helper.make_node("MaxPool", [current], [pooled], name=pooled, kernel_shape=[2, 2], strides=[1, 1], pads=[0, 0, 1, 1]))
+        nodes.append(helper.make_node("Neg", [pooled], [f"turned{step}"], name=f"turn{step}"))
+        current = f"turned{step}"
+    nodes.append(helper.make_node("Identity", [current], ["cleaned"], name="out"))
+    return _model("morphology", nodes, ("masks", [1, 96, 112, 112]), ("cleaned", [1, 96, 112, 112]), [])
+
+
+def gesture() -> onnx.ModelProto:
+    """Three hundred operators on sixteen numbers: a recurrent cell unrolled by its exporter. No two neighbours can be folded."""
+    random = np.random.default_rng(51)
+    nodes, constants, current = [], [], "motion"
+    for step in range(100):
+        constants += [_weights(random, f"w{step}", 16, 16), numpy_helper.from_array(random.standard_normal(16).astype(np.float32), f"b{step}")]
+        nodes += [
+            helper.make_node("MatMul", [current, f"w{step}"], [f"m{step}"], name=f"mix{step}"),
+            helper.make_node("Sub", [f"b{step}", f"m{step}"], [f"s{step}"], name=f"shift{step}"),
+            helper.make_node("Abs", [f"s{step}"], [f"a{step}"], name=f"fold{step}"),
+        ]
+        current = f"a{step}"
+    nodes.append(helper.make_node("Identity", [current], ["gesture"], name="out"))
+    return _model("gesture", nodes, ("motion", [1, 16]), ("gesture", [1, 16]), constants)
+
+
+def backbone() -> onnx.ModelProto:
+    """Plain 3×3 convolutions with activations: a runtime does well on it."""
+    random = np.random.default_rng(52)
+    nodes, constants, current = [], [], "image"
+    channels = [128, 128, 128, 128]
+    previous = 64
+    for layer, width in enumerate(channels):
+        constants.append(_weights(random, f"w{layer}", width, previous, 3, 3))
+        nodes += [
+            helper.make_node("Conv", [current, f"w{layer}"], [f"c{layer}"], name=f"conv{layer}", pads=[1, 1, 1, 1]),
+            helper.make_node("Relu", [f"c{layer}"], [f"r{layer}"], name=f"relu{layer}"),
+        ]
+        current, previous = f"r{layer}", width
+    nodes.append(helper.make_node("GlobalAveragePool", [current], ["features"], name="pool"))
+    return _model("backbone", nodes, ("image", [1, 64, 72, 72]), ("features", [1, 128, 1, 1]), constants)
+
+
+MODELS = {"windows": windows, "morphology": morphology, "gesture": gesture, "backbone": backbone}
+
+
+def make(directory: Path) -> list[Path]:
+    """Write every model that is not there yet and return their paths."""
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, build in MODELS.items():
+        path = directory / f"{name}.onnx"
+        if not path.exists():
+            draft = path.with_suffix(".part")
+            draft.write_bytes(build().SerializeToString())
+            draft.replace(path)
+        paths.append(path)
+    return paths
+
+
+if __name__ == "__main__":
+    for written in make(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "build"):
+        print(written)
