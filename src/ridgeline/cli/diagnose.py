@@ -6,21 +6,25 @@ A target that takes none (`model.onnx`, `file.py:function`) may have our options
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ridgeline.core import Diagnosis, UsageError, parse_budget
+from ridgeline.machine import write_atomic
 from ridgeline.reporting import html, page
 
 from .options import colour_option, json_option, notebook_options, opened, quiet_option
-from .output import emit_document, emit_page, reserve, write_text
+from .output import emit_document, emit_page, reserve
 from .progress import progress
 
 __all__ = ["diagnose"]
 
 _FAILED, _INCONCLUSIVE = 1, 3
+# Fills the place of TARGET where a command stands behind `--`; never looked at.
+_NO_TARGET = "--"
 
 
 class _TargetCommand(click.Command):
@@ -29,14 +33,20 @@ class _TargetCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Fill `target` and `arguments`; a command line after `--` has no target but only arguments."""
         ctx.allow_interspersed_args = False
-        _, rest, _ = self.make_parser(ctx).parse_args(list(args))
+        options_only = click.Command(self.name, params=[param for param in self.params if isinstance(param, click.Option)])
+        _, rest, _ = options_only.make_parser(ctx).parse_args(list(args))
         ours = args[: len(args) - len(rest)]
         if ours and ours[-1] == "--":
+            if not rest:
+                raise click.UsageError("nothing stands behind --, where a command was expected", ctx)
             ctx.meta["ridgeline.command"] = True
-            return super().parse_args(ctx, [*ours, "", *rest])
+            return super().parse_args(ctx, [*ours, _NO_TARGET, *rest])
         # `file.py` takes arguments; of every other form they would have no meaning, so that what follows can only be ours.
         ctx.allow_interspersed_args = bool(rest) and not rest[0].endswith(".py")
-        return super().parse_args(ctx, args)
+        left = super().parse_args(ctx, args)
+        if ctx.allow_interspersed_args and ctx.params.get("arguments"):
+            raise click.UsageError(f"{ctx.params['target']} takes no arguments; found: {' '.join(ctx.params['arguments'])}", ctx)
+        return left
 
 
 @click.command(cls=_TargetCommand, no_args_is_help=True, options_metavar="[OPTIONS]")
@@ -75,7 +85,9 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
         raise UsageError("--fail-on budget with a budget", found="no --budget", remedy="add --budget TIME@p99")
     if given["budget"]:
         parse_budget(given["budget"])
-    file = reserve(given["html_path"], force=given["force"]) if given["html_path"] else None
+    if given["time_budget"] is not None and not math.isfinite(given["time_budget"]):
+        raise UsageError("a time budget in seconds", found=str(given["time_budget"]), remedy="give a finite number")
+    file = reserve(given["html_path"], force=given["force"]) if given["html_path"] is not None else None
     diagnosis = _measured(None if ctx.meta.get("ridgeline.command") else given["target"], given)
     _write(diagnosis, given, file)
     return _exit_code(diagnosis, given)
@@ -112,7 +124,7 @@ def _write(diagnosis: Diagnosis, given: dict[str, Any], file: Path | None) -> No
     else:
         emit_page(page(diagnosis), no_colour=given["no_colour"], as_markdown=given["as_markdown"])
     if file is not None:
-        write_text(file, html(page(diagnosis)))
+        write_atomic(file, html(page(diagnosis)).encode())
 
 
 def _exit_code(diagnosis: Diagnosis, given: dict[str, Any]) -> int:

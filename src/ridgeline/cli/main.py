@@ -30,15 +30,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: without the program's name; those of the process if not given.
     """
-    _make_printable(sys.stdout)
-    _make_printable(sys.stderr)
+    _fill_standard_streams()
+    for stream in (sys.stdout, sys.stderr):
+        _make_printable(stream)
     try:
         given = _checked(sys.argv[1:] if arguments is None else arguments)
-        result = cli.main(args=given, prog_name="ridgeline", standalone_mode=False)
+        if "_RIDGELINE_COMPLETE" in os.environ:
+            cli.main(args=given, prog_name="ridgeline")  # shell completion; ends the process
+        # Not `cli.main`: it would turn an interrupt and a broken pipe into endings of its own.
+        with cli.make_context("ridgeline", given) as context:
+            result = cli.invoke(context)
         sys.stdout.flush()
     except BaseException as error:
         return _ended(error)
     return result if isinstance(result, int) else 0
+
+
+def _fill_standard_streams() -> None:
+    """Put /dev/null where a standard stream is closed: the next file opened would take its number, and be written into by whoever prints."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _make_printable(stream: TextIO) -> None:
@@ -104,7 +120,7 @@ def _usage_line(error: click.ClickException) -> str:
 
 def _say(line: str) -> None:
     # Where stderr is closed, nobody can be told.
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         print(line if line.startswith("Usage:") else f"ridgeline: {line}", file=sys.stderr, flush=True)  # noqa: T201
 
 

@@ -1,4 +1,4 @@
-"""Where text goes: stdout, or a file that was checked before anything was measured and is written whole or not at all."""
+"""Where text goes: stdout, or a file that was checked before anything was measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ridgeline.core import MemoryBlobs, UsageError
 from ridgeline.core.documents import encode
 from ridgeline.reporting import Page, markdown, terminal
 
-__all__ = ["colour_wanted", "emit_document", "emit_page", "page_width", "reserve", "write_text"]
+__all__ = ["colour_wanted", "emit_document", "emit_page", "page_width", "reserve"]
 
 
 def colour_wanted(no_colour: bool) -> bool:
@@ -48,6 +48,8 @@ def reserve(path: str, *, force: bool) -> Path:
     """
     target = Path(path)
     try:
+        if not path or "\0" in path:
+            raise UsageError("the name of a file", found=repr(path), remedy="give a name")
         if target.is_dir():
             raise UsageError("a file to write", found=f"{path}, a directory", remedy="give a file in it")
         if target.exists() and not force:
@@ -59,37 +61,6 @@ def reserve(path: str, *, force: bool) -> Path:
     except (OSError, ValueError) as error:
         raise UsageError("a file that can be written", found=f"{path}: {_reason(error)}", remedy="give another name") from error
     return target
-
-
-def write_text(target: Path, text: str) -> None:
-    """Write the whole file, or leave what was there.
-
-    Raises:
-        UsageError: no permission, no space.
-    """
-    temporary = ""
-    try:
-        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _mode(target))
-        os.replace(temporary, target)
-    except OSError as error:
-        raise UsageError("a file that can be written", found=f"{target}: {_reason(error)}", remedy="free space, or give another name") from error
-    finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
-
-
-def _mode(target: Path) -> int:
-    """The mode that the file has, or that a new one would get."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _reason(error: Exception) -> str:

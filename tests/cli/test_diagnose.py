@@ -1,0 +1,198 @@
+"""`ridgeline diagnose`: whose argument is whose, what is written where, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ridgeline.core import BackendUnavailable, Diagnosis, ReadError, TargetFailed, Unstable, UsageError
+from ridgeline.core.documents import decode
+from ridgeline.reporting import html, markdown, page, terminal
+
+from .conftest import Flow
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+def test_the_page_goes_to_stdout_and_progress_to_stderr(flow: Flow, run: Call, full_diagnosis: Diagnosis) -> None:
+    code, out, err = run("diagnose", "model.onnx")
+    assert code == 0
+    assert out == terminal(page(full_diagnosis), 100)
+    assert err == "ridgeline: measuring (50%)\n"
+    assert run("diagnose", "--quiet", "model.onnx")[2] == ""
+
+
+def test_json_is_the_contract(flow: Flow, run: Call, full_diagnosis: Diagnosis) -> None:
+    code, out, _ = run("diagnose", "model.onnx", "--json")
+    assert code == 0
+    assert json.loads(out)["schema"] == "ridgeline.diagnosis/1"
+    assert decode(out.encode(), Diagnosis) == full_diagnosis
+
+
+def test_markdown(flow: Flow, run: Call, full_diagnosis: Diagnosis) -> None:
+    assert run("diagnose", "--markdown", "model.onnx")[1] == markdown(page(full_diagnosis))
+    assert run("diagnose", "--markdown", "--json", "model.onnx")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "rest", "threads"),
+    [
+        (["--threads", "2", "model.onnx"], "model.onnx", (), 2),
+        (["model.onnx", "--threads", "2"], "model.onnx", (), 2),
+        (["file.py:work", "--threads", "2"], "file.py:work", (), 2),
+        (["package.module:work", "--threads=2"], "package.module:work", (), 2),
+        (["file.py", "--threads", "2", "-x"], "file.py", ("--threads", "2", "-x"), None),
+        (["--threads", "3", "file.py", "--threads", "2"], "file.py", ("--threads", "2"), 3),
+        (["file.py", "a", "--", "--json"], "file.py", ("a", "--", "--json"), None),
+        (["--threads", "2", "--", "sleep", "1"], None, ("sleep", "1"), 2),
+        (["--", "python", "-c", "--help", "--", "x"], None, ("python", "-c", "--help", "--", "x"), None),
+        (["--", "file.py", "--json"], None, ("file.py", "--json"), None),
+        (["--", ""], None, ("",), None),
+        (["--budget", "5ms", "--", "--", "x"], None, ("--", "x"), None),
+    ],
+)  # fmt: skip
+def test_whose_argument_is_whose(flow: Flow, run: Call, arguments: list[str], text: str | None, rest: tuple[str, ...], threads: int | None) -> None:
+    assert run("diagnose", *arguments)[0] == 0
+    assert (flow.spec["text"], flow.spec["arguments"], flow.spec["threads"]) == (text, rest, threads)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "", "--json", "--", "--json --", "--nope model.onnx", "model.onnx --nope", "model.onnx extra", "--samples 0 m.onnx",
+        "--time-budget nan m.onnx", "--time-budget inf m.onnx", "--budget soon m.onnx", "--budget -1ms m.onnx", "--use twice m.onnx",
+        "--fail-on budget m.onnx", "--seed -1 m.onnx", "--notebook x --no-notebook m.onnx", "--notebook / m.onnx", "--threads 1e3 m.onnx",
+    ],
+)  # fmt: skip
+def test_wrong_calls_end_with_two_before_anything_is_measured(flow: Flow, run: Call, arguments: str) -> None:
+    code, out, err = run("diagnose", *arguments.split())
+    assert code == 2
+    assert flow.calls == 0
+    assert out == ""
+    assert err
+
+
+def test_options_reach_the_flow(flow: Flow, run: Call) -> None:
+    given = ["--input", "in.npy", "--shape", "x=1x3", "--shape", "N=8", "--budget", "5ms@p99", "--use", "once", "--precision", "fp32", "--seed", "7"]
+    run("diagnose", *given, "--time-budget", "3", "--samples", "40", "--no-notebook", "model.onnx")
+    assert flow.spec == {
+        "text": "model.onnx", "arguments": (), "input": "in.npy", "shapes": ("x=1x3", "N=8"), "threads": None, "precision": "fp32", "seed": 7,
+        "use": "once", "budget": "5ms@p99",
+    }  # fmt: skip
+    assert (flow.options["time_budget_s"], flow.options["samples"], flow.options["notebook"]) == (3.0, 40, None)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("a", found="b", remedy="c"), 2), (ReadError("a"), 2), (TargetFailed("a"), 2), (Unstable("a"), 3), (BackendUnavailable("a"), 4),
+        (KeyboardInterrupt(), 130), (ValueError("a"), 70), (MemoryError(), 2), (RecursionError("deep"), 70),
+        (OSError(28, "No space left on device"), 2),
+    ],
+)  # fmt: skip
+def test_every_end_is_one_line_and_its_exit_code(flow: Flow, run: Call, error: BaseException, code: int) -> None:
+    flow.outcome = error
+    found, out, err = run("diagnose", "--quiet", "model.onnx")
+    assert found == code
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("ridgeline: ")
+    assert "Traceback" not in err
+
+
+def test_a_fault_of_ours_says_how_to_report_and_shows_its_trace_on_demand(flow: Flow, run: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow.outcome = ValueError("line one\nline two")
+    err = run("diagnose", "--quiet", "model.onnx")[2]
+    assert "ValueError: line one line two" in err
+    assert "RIDGELINE_DEBUG=1" in err
+    monkeypatch.setenv("RIDGELINE_DEBUG", "1")
+    assert "Traceback" in run("diagnose", "model.onnx")[2]
+
+
+def test_an_interrupt_says_what_was_kept(flow: Flow, run: Call, stored_run: object) -> None:
+    flow.outcome = KeyboardInterrupt()
+    assert "nothing was kept" in run("diagnose", "--quiet", "model.onnx")[2]
+
+    original = flow.diagnose
+
+    def saving(spec: str, **options: object) -> Diagnosis:
+        options["notebook"].save(stored_run)  # type: ignore[attr-defined]
+        return original(spec, **options)
+
+    import sys
+
+    sys.modules["ridgeline.flows.diagnose"].diagnose = saving  # type: ignore[attr-defined]
+    assert "ridgeline show 20260102T030405-00000abc" in run("diagnose", "--quiet", "model.onnx")[2]
+    assert run("show", "last")[0] == 0
+
+
+def test_strict_and_budget(flow: Flow, run: Call, full_diagnosis: Diagnosis, empty_diagnosis: Diagnosis) -> None:
+    assert run("diagnose", "--fail-on", "budget", "--budget", "33.3ms@p99", "m.onnx")[0] == 0
+    assert run("diagnose", "--fail-on", "budget", "--budget", "12ms", "m.onnx")[0] == 1
+    assert run("diagnose", "--budget", "12ms", "m.onnx")[0] == 0
+    assert run("diagnose", "--fail-on", "budget", "--budget", "20ms@p99", "m.onnx")[0] == 0
+    assert run("diagnose", "--strict", "--fail-on", "budget", "--budget", "20ms@p99", "m.onnx")[0] == 3
+    flow.outcome = empty_diagnosis
+    assert run("diagnose", "m.onnx")[0] == 0
+    assert run("diagnose", "--strict", "m.onnx")[0] == 3
+
+
+def test_the_html_file_is_written_whole_and_only_with_force_over_another(flow: Flow, run: Call, tmp_path: Path, full_diagnosis: Diagnosis) -> None:
+    file = tmp_path / "page.html"
+    assert run("diagnose", "--html", str(file), "m.onnx")[0] == 0
+    assert file.read_text("utf-8") == html(page(full_diagnosis))
+    file.write_text("mine")
+    calls = flow.calls
+    code, _, err = run("diagnose", "--html", str(file), "m.onnx")
+    assert (code, file.read_text(), flow.calls) == (2, "mine", calls)
+    assert "--force" in err
+    file.chmod(0o640)
+    assert run("diagnose", "--html", str(file), "--force", "m.onnx")[0] == 0
+    assert file.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert [entry.name for entry in tmp_path.iterdir() if "page" in entry.name] == ["page.html"]
+
+
+@pytest.mark.parametrize("path", ["/", "nowhere/page.html", "x" * 300, "a\0b", "/dev/null/x", ""])
+def test_a_file_that_cannot_be_written_is_known_beforehand(flow: Flow, run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("diagnose", "--html", path, "m.onnx")
+    assert (code, out, flow.calls) == (2, "", 0)
+    assert err.count("\n") == 1
+
+
+def test_the_page_is_not_lost_when_the_file_fails(flow: Flow, run: Call, tmp_path: Path, full_diagnosis: Diagnosis) -> None:
+    directory = tmp_path / "gone"
+    directory.mkdir()
+
+    original = flow.diagnose
+
+    def removing(spec: str, **options: object) -> Diagnosis:
+        directory.rmdir()
+        return original(spec, **options)
+
+    import sys
+
+    sys.modules["ridgeline.flows.diagnose"].diagnose = removing  # type: ignore[attr-defined]
+    code, out, err = run("diagnose", "--html", str(directory / "page.html"), "--quiet", "m.onnx")
+    assert code == 2
+    assert out == terminal(page(full_diagnosis), 100)
+    assert err.count("\n") == 1
+
+
+def test_an_argument_that_is_not_utf8_is_refused(flow: Flow, run: Call) -> None:
+    code, _, err = run("diagnose", "m\udcff.onnx")
+    assert code == 2
+    assert "UTF-8" in err
+    assert flow.calls == 0
+
+
+def test_hostile_names_do_not_reach_the_terminal(flow: Flow, run: Call, full_diagnosis: Diagnosis) -> None:
+    flow.outcome = msgspec.structs.replace(full_diagnosis, target="\x1b]0;title\x07", headline="\x1b[31mred\nline")
+    out = run("diagnose", "m.onnx")[1]
+    assert "\x1b" not in out
+    assert "\x07" not in out

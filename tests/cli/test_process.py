@@ -1,0 +1,123 @@
+"""The command as a process: pipes that close, disks that are full, terminals that are poor, signals."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_PATCHED = """
+import sys, time, types
+from pathlib import Path
+import ridgeline.targets
+from ridgeline.core import Diagnosis
+from ridgeline.core.documents import decode
+ridgeline.targets.parse_target = lambda *a, **k: None
+def diagnose(spec, *, report, **options):
+    report("measuring", 0.25)
+    if len(sys.argv) > 2 and sys.argv[2] == "slow":
+        print("started", file=sys.stderr, flush=True)
+        time.sleep(60)
+    return decode(Path(sys.argv[1]).read_bytes(), Diagnosis)
+module = types.ModuleType("ridgeline.flows.diagnose")
+module.diagnose = diagnose
+sys.modules["ridgeline.flows.diagnose"] = module
+from ridgeline.cli import main
+sys.exit(main(["diagnose", "--no-notebook", *sys.argv[3:], "model.onnx"]))
+"""
+
+
+@pytest.fixture
+def document(tmp_path: Path, full_diagnosis: object) -> Path:
+    from ridgeline.core.documents import encode
+
+    file = tmp_path / "diagnosis.json"
+    file.write_bytes(encode(full_diagnosis))  # type: ignore[arg-type]
+    return file
+
+
+def _command(document: Path, *arguments: str, mode: str = "fast") -> list[str]:
+    return [sys.executable, "-c", _PATCHED, str(document), mode, *arguments]
+
+
+def test_a_reader_that_leaves_is_no_error(document: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(_command(document, "--quiet"), stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_full_disk_behind_stdout(document: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(_command(document, "--quiet"), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "space" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"], ["--markdown"]])
+def test_a_stdout_of_plain_ascii_gets_all_the_same(document: Path, arguments: list[str]) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii:strict", "LC_ALL": "C"}
+    done = subprocess.run(_command(document, *arguments), capture_output=True, env=environment, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert b"weight-traffic" in done.stdout
+
+
+def test_closed_streams_do_no_harm(document: Path) -> None:
+    command = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *_command(document)]
+    assert subprocess.run(command, timeout=60).returncode == 0
+
+
+def test_an_interrupt_ends_with_130_and_one_line(document: Path) -> None:
+    process = subprocess.Popen(_command(document, "--quiet", mode="slow"), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "started\n"
+    process.send_signal(signal.SIGINT)
+    assert process.stderr.read() == "ridgeline: interrupted; nothing was kept\n"
+    assert process.wait(timeout=60) == 130
+
+
+def _on_a_terminal(command: list[str], environment: dict[str, str]) -> str:
+    parent, child = pty.openpty()
+    process = subprocess.Popen(command, stdout=child, stderr=child, stdin=child, env={**os.environ, **environment}, close_fds=True)
+    os.close(child)
+    parts = []
+    while True:
+        try:
+            part = os.read(parent, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(parent)
+    assert process.wait(timeout=60) == 0
+    return b"".join(parts).decode()
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "coloured"),
+    [
+        ({"NO_COLOR": "", "TERM": "xterm"}, ["--quiet"], True),
+        ({"NO_COLOR": "1", "TERM": "xterm"}, ["--quiet"], False),
+        ({"NO_COLOR": "", "TERM": "dumb"}, ["--quiet"], False),
+        ({"NO_COLOR": "", "TERM": "xterm"}, ["--quiet", "--no-color"], False),
+    ],
+)
+def test_colour_on_a_terminal(document: Path, environment: dict[str, str], arguments: list[str], coloured: bool) -> None:
+    text = _on_a_terminal(_command(document, *arguments), environment)
+    assert ("\x1b[" in text) is coloured
+    assert "weight-traffic" in text
+
+
+def test_progress_on_a_terminal(document: Path) -> None:
+    text = _on_a_terminal(_command(document), {"TERM": "xterm", "NO_COLOR": "1"})
+    assert "weight-traffic" in text

@@ -1,0 +1,24 @@
+"""Plain progress lines are sparse; the clock is the test's."""
+
+from __future__ import annotations
+
+import pytest
+
+from ridgeline.cli.progress import plain, progress
+
+
+def test_one_line_in_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [100.0]
+    report = plain(lambda: now[0])
+    for moment in range(60):
+        now[0] = 100.0 + moment
+        report(f"step {moment}", moment / 60)
+    assert capsys.readouterr().err.splitlines() == [f"ridgeline: step {moment} ({moment / 60:.0%})" for moment in range(0, 60, 10)]
+
+
+def test_quiet_is_silent_and_names_are_cleaned(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress(quiet=True) as report:
+        report("x", None)
+    assert capsys.readouterr().err == ""
+    plain(lambda: 0.0)("a\x1b[2Jb\nc", None)
+    assert capsys.readouterr().err == "ridgeline: a\\x1b[2Jb c\n"
