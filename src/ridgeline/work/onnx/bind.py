@@ -53,7 +53,7 @@ def bind(model: Model, shapes: Mapping[str, tuple[int, ...] | int], constants: M
     shadow.CopyFrom(model)
     _bind_inputs(shadow.graph, shapes, constants)
     _hoist(shadow.graph)
-    _forget_symbols(shadow.graph)
+    _forget_recorded(shadow.graph)
     # Before version 4 every initialiser must be an input as well; those that folding adds are not.
     shadow.ir_version = max(shadow.ir_version, 8)
     known: Known = dict(_arrays(constants))
@@ -148,14 +148,16 @@ def _hoist(graph: Any) -> None:
         pending.extend(body for node in part.node for _, body in bodies(node))
 
 
-def _forget_symbols(graph: Any) -> None:
-    """Drop recorded shapes with a symbol in them: the inference would keep the symbol where it could now find the number."""
+def _forget_recorded(graph: Any) -> None:
+    """Drop the shapes that a file records for results of standard operators: they carry symbols that the inference would keep where it could now find
+    the number, and some are wrong, which would stop it."""
+    standard = {name for node in graph.node if node.domain in ("", "ai.onnx") for name in node.output}
     for value in (*graph.value_info, *graph.output):
-        if any(not dim.HasField("dim_value") for dim in value.type.tensor_type.shape.dim):
+        if value.name in standard and value.type.HasField("tensor_type"):
             value.type.tensor_type.ClearField("shape")
     for node in graph.node:
         for _, body in bodies(node):
-            _forget_symbols(body)
+            _forget_recorded(body)
 
 
 def _share(graph: Any, known: Known) -> None:
@@ -166,7 +168,7 @@ def _share(graph: Any, known: Known) -> None:
         for _, body in bodies(node):
             present = {tensor.name for tensor in body.initializer}
             for name in {name for inner in body.node for name in inner.input if name in known and name not in present}:
-                body.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(known[name]), name))
+                body.initializer.append(onnx.numpy_helper.from_array(np.array(known[name], order="C"), name))
             _share(body, known)
 
 

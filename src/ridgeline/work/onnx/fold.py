@@ -115,7 +115,7 @@ def _copy(node: Any) -> Any:
 def _initialise(graph: Any, name: str, array: Any) -> None:
     import onnx.numpy_helper
 
-    graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+    graph.initializer.append(onnx.numpy_helper.from_array(np.array(array, order="C"), name))
 
 
 def _evaluate(node: Any, types: TypeTable, known: Known) -> Any:
