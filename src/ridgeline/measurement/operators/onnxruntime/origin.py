@@ -1,0 +1,105 @@
+"""Which nodes of the model a node of the optimised model stands for.
+
+onnxruntime fuses nodes, renames the result of a fusion, and inserts nodes of its own. A node of the optimised model is anchored at the node of the
+model that makes the same tensor, or that its own name is made from (`conv1_nchwc`, `mul3/LayerNormFusion/`). It then stands for everything that
+leads to the anchor and belongs to no other one, and for the activation or sum behind it that belongs to none. What has no anchor was inserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ridgeline.work.onnx.nodes import Placed
+
+__all__ = ["Origin", "origins"]
+
+#: What onnxruntime folds into the operator before it.
+_FOLLOWERS = frozenset(
+    {"Relu", "Clip", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "Add", "Sum", "Mul", "BatchNormalization", "Gelu", "Elu", "Softplus", "HardSwish"}
+)
+_LEFT_OUT = frozenset({"Constant", "Identity", "Dropout", "Cast"})
+_INSERTED = frozenset({"ReorderInput", "ReorderOutput", "MemcpyToHost", "MemcpyFromHost"})
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of the model's nodes in their order, empty where the optimiser inserted the node."""
+
+    nodes: tuple[str, ...] = ()
+    inserted: bool = False
+
+    def label(self, own_name: str) -> str:
+        """For display: the model's name, and what was fused into it."""
+        if not self.nodes:
+            return own_name
+        if len(self.nodes) == 1:
+            return self.nodes[0]
+        shown = "+".join(self.nodes[:4]) + (f"+{len(self.nodes) - 4} more" if len(self.nodes) > 4 else "")
+        return f"{self.nodes[0]} (fused: {shown})"
+
+
+def origins(original: Sequence[Placed], optimised: Sequence[Placed]) -> dict[str, Origin]:
+    """Unique name of an optimised node → what it stands for."""
+    by_name = {part.own_name: index for index, part in enumerate(original)}
+    maker = {_plain(value.name): index for index, part in enumerate(original) for value in part.node.written}
+    anchors = {part.name: anchor for part in optimised if (anchor := _anchor(part, by_name, maker)) is not None}
+    owners = {index: name for name, index in anchors.items()}
+    groups = {name: _backwards(index, original, maker, owners) for name, index in anchors.items()}
+    _forwards(original, maker, groups)
+    return {part.name: _origin(part, original, groups) for part in optimised}
+
+
+def _plain(name: str) -> str:
+    """A value's name without the path of the nodes around it, as the file has it: the optimiser inlines bodies and keeps the last part."""
+    return name
+
+
+def _anchor(part: Placed, by_name: Mapping[str, int], maker: Mapping[str, int]) -> int | None:
+    if part.node.kind in _INSERTED:
+        return None
+    for value in part.node.written:
+        if value.name in maker:
+            return maker[value.name]
+    for name in (part.own_name, part.own_name.removesuffix("_nchwc"), part.own_name.partition("/LayerNormFusion")[0]):
+        for table in (by_name, maker):
+            if name in table:
+                return table[name]
+    # Fusions name themselves after the node they began with: `name/QuickGeluFusion/`.
+    base = part.own_name.rstrip("/").rpartition("/")[0]
+    return by_name.get(base)
+
+
+def _backwards(anchor: int, original: Sequence[Placed], maker: Mapping[str, int], owners: Mapping[int, str]) -> set[int]:
+    found: set[int] = set()
+    pending = [anchor]
+    while pending:
+        index = pending.pop()
+        if index in found:
+            continue
+        found.add(index)
+        for value in original[index].node.inputs:
+            before = maker.get(value.name) if value is not None else None
+            if before is not None and before not in owners:
+                pending.append(before)
+    return found
+
+
+def _forwards(original: Sequence[Placed], maker: Mapping[str, int], groups: dict[str, set[int]]) -> None:
+    group_of = {index: name for name, members in groups.items() for index in members}
+    for index, part in enumerate(original):
+        if index in group_of or part.node.kind not in _FOLLOWERS:
+            continue
+        before = [maker[value.name] for value in part.node.inputs if value is not None and value.name in maker]
+        owner = next((group_of[one] for one in reversed(before) if one in group_of), None)
+        if owner is not None:
+            groups[owner].add(index)
+            group_of[index] = owner
+
+
+def _origin(part: Placed, original: Sequence[Placed], groups: Mapping[str, set[int]]) -> Origin:
+    members = groups.get(part.name)
+    if not members:
+        return Origin(inserted=True)
+    kept = [original[index].own_name for index in sorted(members) if original[index].node.kind not in _LEFT_OUT or len(members) == 1]
+    return Origin(nodes=tuple(kept))
