@@ -61,9 +61,11 @@ def name_problems(dotted: str, thing: object) -> list[str]:
 
 
 def _is_numeric(function: object) -> bool:
-    """Whether a float goes in or comes out."""
-    annotations = getattr(function, "__annotations__", {})
-    return any(re.search(r"\bfloat\b", str(kind)) for kind in annotations.values())
+    """Whether a float goes in or comes out under a name that does not say its unit."""
+    annotations = dict(getattr(function, "__annotations__", {}))
+    floats = [name for name, kind in annotations.items() if re.search(r"\bfloat\b", re.sub(r"Callable\[.*\]", "", str(kind)))]
+    named = [str(getattr(function, "__name__", "")) if name == "return" else name for name in floats]
+    return any(not re.search(r"_(s|bytes|hz|w|j|bits|per_\w+)$", name) for name in named)
 
 
 # ---- the command line --------------------------------------------------------------------------------------------------------------

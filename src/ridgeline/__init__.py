@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from .core import Quantity as Quantity
     from .core import RidgelineError as RidgelineError
     from .core import Run as Run
+    from .flows.diagnose import diagnose as diagnose
+    from .flows.doctor import doctor as doctor
+    from .flows.probe import probe as probe
 
 #: Where each public name lives.
 _HOMES = {
