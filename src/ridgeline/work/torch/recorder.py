@@ -65,10 +65,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             self.truncated = True
             return func(*args, **kwargs)
         if self._is_composite(func):
+            # The composition that would run, not `decompose`, which prefers a tracing form where there is one: that of dropout copies its input.
             with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
+                return func._op_dk(_COMPOSITE, *args, **kwargs)
         args, kwargs = self._convert(args), self._convert(kwargs)
         described = self._arguments(func, args, kwargs)
         result = func(*args, **kwargs)

@@ -6,8 +6,10 @@ it takes; `record_fake` only propagates shapes, so that a model that does not fi
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, cast
 
 from ridgeline.core import BackendUnavailable, RidgelineError, UsageError
 
@@ -19,6 +21,8 @@ __all__ = ["record", "record_fake"]
 def record(call: Callable[[], Any], *, limit: int = 200_000) -> tuple[RecordedOp, ...]:
     """Run `call` once and return every operator it dispatched on this thread (and, through autograd, on its threads), in order.
 
+    Functions that torch.compile made run uncompiled: what is recorded is their work before fusion.
+
     Args:
         call: the workload; its own exceptions pass through unchanged.
         limit: operators kept; later ones run unrecorded.
@@ -28,7 +32,7 @@ def record(call: Callable[[], Any], *, limit: int = 200_000) -> tuple[RecordedOp
     """
     recorder_module = _load()
     recorder = recorder_module.Recorder(recorder_module.module_storages(), limit=limit)
-    with recorder:
+    with _uncompiled(), recorder:
         _observed(call)
     return tuple(recorder.ops())
 
@@ -52,7 +56,7 @@ def record_fake(call: Callable[[], Any], *, limit: int = 200_000) -> tuple[Recor
     with mode:
         recorder = recorder_module.Recorder(recorder_module.module_storages(), convert=fake, limit=limit)
         try:
-            with recorder:
+            with _uncompiled(), recorder:
                 _observed(call)
         except RidgelineError:
             raise
@@ -76,6 +80,19 @@ def _load() -> Any:
     except ImportError as error:
         raise BackendUnavailable("PyTorch", found=str(error), remedy="pip install 'ridgeline[torch]'") from error
     return recorder
+
+
+def _uncompiled() -> AbstractContextManager[Any]:
+    """Compiled functions run as written meanwhile.
+
+    Called under a dispatch mode as they are, they would give up compiling for good, and so run slower ever after.
+    """
+    import torch
+
+    stance = getattr(torch.compiler, "set_stance", None)
+    if stance is None or "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    return cast("AbstractContextManager[Any]", stance("force_eager"))
 
 
 def _is_real(leaf: Any, mode: Any) -> bool:

@@ -1,7 +1,7 @@
 """`profile`: the operator profile of a workload, from record to table.
 
-It decides the order of things: warm up, record once, then profile. Clean calls in between are the caller's business (`profile_once` and `tabulate`
-are there for that), and so is the judgement whether the profile disturbed what it measured.
+It decides the order of things: warm up, profile, then record once, so that nothing the recorder does can show in the times. Clean calls in between
+are the caller's business (`profile_once` and `tabulate` are there for that), and so is the judgement whether the profile disturbed what it measured.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def profile(
     for _ in range(warmup - 1):
         call()
     size = len(take(call, synchronise=synchronise)[0].events)  # also pays for starting the profiler the first time
-    ops, note = record_or_explain(call)
     count = max(1, min(iterations, max(3, _EVENT_BUDGET // max(1, size))))
-    return tabulate(ops, take(call, iterations=count, synchronise=synchronise), threads=available, note=note)
+    taken = take(call, iterations=count, synchronise=synchronise)
+    ops, note = record_or_explain(call)
+    return tabulate(ops, taken, threads=available, note=note)
 
 
 def profile_once(call: Callable[[], Any], *, synchronise: Callable[[Any], None] | None = None) -> Iteration:

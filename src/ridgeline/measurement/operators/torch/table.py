@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
+from statistics import median
 
 from msgspec.structs import replace
 
@@ -53,6 +54,8 @@ def tabulate(ops: Sequence[RecordedOp], iterations: Sequence[Iteration], *, thre
         ops, accounts = (), [account(Forest(_calling(iteration)), (), _idle) for iteration in iterations]
     elif share < 1:
         remarks.append(f"{share:.1%} of the recorded operators were found in the profile")
+    if any(is_compiled(event.name) for one in accounts for _, event, _ in one.left_ns):
+        remarks.append("compiled graphs hide their kernels; operators beside them are paired by name with the record of the uncompiled program")
     if any(event.lane != iteration.lane for iteration in iterations for event in iteration.events if is_operator(event.name)):
         remarks.append("operators on other threads included (union over threads)")
     rows = _rows(ops, accounts, threads, [_elsewhere(iteration) for iteration in iterations])
@@ -63,7 +66,7 @@ def tabulate(ops: Sequence[RecordedOp], iterations: Sequence[Iteration], *, thre
         wall_s=median_seconds([iteration.wall_ns for iteration in iterations], "record around each profiled call"),
         operators_s=median_seconds(unions, "union of top-level operators"),
         iterations=len(iterations),
-        check_wall_s=sorted(iteration.check_s for iteration in iterations)[len(iterations) // 2],
+        check_wall_s=median(iteration.check_s for iteration in iterations),
     )
 
 

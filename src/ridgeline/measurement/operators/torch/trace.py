@@ -59,7 +59,7 @@ def take(call: Callable[[], Any], *, iterations: int = 1, synchronise: Callable[
         raise BackendUnavailable("PyTorch with its profiler", found=str(error), remedy="pip install 'ridgeline[torch]'") from error
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
     checks: list[float] = []
-    with torch_profile(activities=activities) as profiler:
+    with torch_profile(activities=activities, experimental_config=_every_thread(torch)) as profiler:
         for _ in range(iterations):
             start = time.perf_counter()
             with record_function(_MARK):
@@ -69,6 +69,14 @@ def take(call: Callable[[], Any], *, iterations: int = 1, synchronise: Callable[
             checks.append(time.perf_counter() - start)
             del result
     return _split(profiler.profiler.kineto_results.events(), checks)
+
+
+def _every_thread(torch: Any) -> Any:
+    """Options that also take records on threads that the workload starts itself, where this torch can."""
+    try:
+        return torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+    except (AttributeError, TypeError):
+        return None
 
 
 def _split(records: Any, checks: list[float]) -> list[Iteration]:
