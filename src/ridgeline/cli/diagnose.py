@@ -54,15 +54,15 @@ class _TargetCommand(click.Command):
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--input", "input_path", metavar="FILE|DIR", help="Inputs of a model: .npy, .npz, or a directory of them. [default: generated]")
 @click.option("--shape", "shapes", metavar="NAME=1x3x224x224", multiple=True, help="Shape of an input, or size of a symbolic axis (N=8); repeatable.")
-@click.option("--budget", metavar="TIME[@p99]", help="Time a call may take, such as 33.3ms@p99.")
+@click.option("--budget", metavar="TIME[@p99]", default="", help="Time a call may take, such as 33.3ms@p99.")
 @click.option(
     "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="Whether each start is used for one call."
 )
 @click.option("--threads", type=click.IntRange(1, 4096), help="Threads for the target. [default: the target's own choice]")
-@click.option("--precision", metavar="NAME", help="Precision asked of the target, such as fp32 or bf16.")
+@click.option("--precision", metavar="NAME", default="default", help="Precision asked of the target, such as fp32 or bf16.")
 @click.option("--time-budget", metavar="SECONDS", type=click.FloatRange(min=0.1, max=86400.0), help="About how long to measure.")
 @click.option("--samples", type=click.IntRange(1, 10_000_000), help="Samples of the ground truth. [default: 500, or what the time budget allows]")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of generated inputs.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of generated inputs.")
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
 @click.option("--html", "html_path", metavar="FILE", help="Write the page as one HTML file as well.")

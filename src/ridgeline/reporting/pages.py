@@ -155,8 +155,8 @@ def _ceilings(caption: str, ceilings: Sequence[Ceiling]) -> Table:
         Column(title="working set", right=True, weight=8),
         Column(title="rate", right=True, weight=20),
         Column(title="spread", right=True, weight=6),
-        Column(title="stable", weight=5),
-        Column(title="library", weight=7),
+        Column(title="stable", weight=10),
+        Column(title="library", weight=5),
     )
     rows = tuple(
         (
@@ -166,7 +166,9 @@ def _ceilings(caption: str, ceilings: Sequence[Ceiling]) -> Table:
         )
         for c in ceilings
     )  # fmt: skip
+    # A column that says nothing: arithmetic has no level, memory no precision.
     hidden = {3, 4} if all(c.level is None and c.working_set_bytes is None for c in ceilings) else set()
+    hidden |= {1} if all(c.precision == "any" for c in ceilings) else set()
     return Table(
         caption=caption,
         columns=tuple(column for index, column in enumerate(columns) if index not in hidden),
