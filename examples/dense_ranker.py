@@ -3,9 +3,9 @@
 import torch
 
 torch.manual_seed(40)
-layers = [layer for _ in range(4) for layer in (torch.nn.Linear(1024, 1024), torch.nn.ReLU(inplace=True))]
+layers = [layer for _ in range(4) for layer in (torch.nn.Linear(2048, 2048), torch.nn.ReLU(inplace=True))]
 model = torch.nn.Sequential(*layers).eval()
-candidates = torch.randn(1024, 1024)
+candidates = torch.randn(512, 2048)
 
 
 def rank():

@@ -3,8 +3,8 @@
 import torch
 
 torch.manual_seed(13)
-filters = torch.nn.Conv2d(128, 128, 3, padding=1, bias=False).eval()
-frame = torch.randn(1, 128, 112, 112)
+filters = torch.nn.Conv2d(256, 256, 3, padding=1, bias=False).eval()
+frame = torch.randn(1, 256, 64, 64)
 
 
 def respond():
