@@ -1,20 +1,13 @@
 """The host and its processes: what this machine is, the state of its clocks, and workers that run functions under limits."""
 
 from .clock import ClockWatch, Watched, read_clock
+from .ending import signal_name
 from .files import cache_directory, write_atomic
 from .host import read_machine
 from .software import commit_of, software_versions
 from .worker import Limits, Worker
 
 __all__ = [
-    "ClockWatch",
-    "Limits",
-    "Watched",
-    "Worker",
-    "cache_directory",
-    "commit_of",
-    "read_clock",
-    "read_machine",
-    "software_versions",
+    "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "read_clock", "read_machine", "signal_name", "software_versions",
     "write_atomic",
-]
+]  # fmt: skip

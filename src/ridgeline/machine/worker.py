@@ -1,8 +1,8 @@
 """`Worker`: one fresh interpreter that runs named functions for its parent, under limits, and whose end is always a clear error.
 
 The one child-process protocol of ridgeline: samples, trials, profilers and untrusted parsing all go through it. The child is a new interpreter and
-never a fork (a fork after torch or OpenMP deadlocks). A function is named as `package.module:name`, so that higher floors run their code without this
-room importing them. What runs in the child is decided by the caller; the bytes are `protocol`'s, the child's side is `child`'s.
+never a fork (a fork after torch or OpenMP deadlocks). A function is named as `package.module:name`, so that higher floors run their code without
+this room importing them. What runs in the child is decided by the caller; the bytes are `protocol`'s, the child's side is `child`'s.
 """
 
 from __future__ import annotations

@@ -1,0 +1,176 @@
+"""Targets `model.onnx`: a session of onnxruntime on the CPU, and why a file is not one.
+
+This module decides session options and turns the many errors of the runtime into one line with a remedy. Inputs come from `onnx_inputs`; FLOPs and
+bytes are counted elsewhere. Needs onnxruntime (extra `onnx`), loaded here and only here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ridgeline.core import BackendUnavailable, ReadError, TargetInfo
+from ridgeline.machine import read_machine
+
+from .onnx_external import missing_weights
+from .onnx_inputs import Feeds, InputSlot, feeds_for, trial_feeds
+from .prepared import OnnxFlavour, Prepared
+from .source import Transform
+from .spec import TargetSpec
+from .surroundings import digest
+
+__all__ = ["prepare_onnx"]
+
+#: protobuf's limit for one message.
+_LARGEST_BYTES = 2**31 - 1
+_PROVIDER = "CPUExecutionProvider"
+_ERRORS_ONLY, _FATAL_ONLY = 3, 4
+
+
+def prepare_onnx(spec: TargetSpec, transform: Transform | None = None) -> Prepared:
+    """Load a model, make its inputs; a call is one `session.run` of all outputs. `transform` has nothing to work on.
+
+    Raises:
+        ReadError: no ONNX model, or one with parts missing.
+        UsageError: `--input` or `--shape` does not fit the model.
+        BackendUnavailable: onnxruntime is not installed.
+    """
+    path = spec.path or ""
+    _refuse_size(path)
+    runtime = _runtime()
+    threads = spec.threads or read_machine().cpus_usable
+    make = _session_maker(runtime, path, threads)
+    session = _load(runtime, path, make)
+    slots = [InputSlot(name=entry.name, kind=entry.type, shape=tuple(entry.shape)) for entry in session.get_inputs()]
+    outputs = tuple(entry.name for entry in session.get_outputs())
+    feeds = feeds_for(slots, spec)
+    if feeds.guesses:
+        # In a session of its own: one that has run is warm, and the first call must not be.
+        feeds = trial_feeds(slots, spec, feeds, _runs(make(silent=True)))
+    run, arrays = session.run, feeds.arrays
+    return Prepared(
+        call=lambda: run(None, arrays),
+        info=_info(spec, threads, feeds, tuple(session.get_providers())),
+        flavour=OnnxFlavour(path=path, feeds=arrays, outputs=outputs, threads=threads, session=make),
+        warnings=list(feeds.cautions),
+        user_files=(path,),
+    )
+
+
+def _info(spec: TargetSpec, threads: int, feeds: Feeds, providers: tuple[str, ...]) -> TargetInfo:
+    return TargetInfo(
+        spec=spec.text,
+        kind="onnx",
+        name=spec.name,
+        digest=digest(spec.path or ""),
+        inputs=feeds.descriptions,
+        threads=threads,
+        providers=providers,
+        use=spec.use,
+        budget=spec.budget,
+    )
+
+
+def _runtime() -> Any:
+    try:
+        return import_module("onnxruntime")
+    except ImportError as error:
+        remedy = "pip install 'ridgeline[onnx]'"
+        raise BackendUnavailable("onnxruntime for an ONNX model", found=str(error), remedy=remedy) from error
+
+
+def _session_maker(runtime: Any, path: str, threads: int) -> Callable[..., Any]:
+    def make(*, profile: str | None = None, optimised: str | None = None, silent: bool = False) -> Any:
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.log_severity_level = _FATAL_ONLY if silent else _ERRORS_ONLY
+        if profile is not None:
+            options.enable_profiling = True
+            options.profile_file_prefix = profile
+        if optimised is not None:
+            options.optimized_model_filepath = optimised
+        return runtime.InferenceSession(path, options, providers=[_PROVIDER])
+
+    return make
+
+
+def _runs(session: Any) -> Callable[[dict[str, Any]], str]:
+    """A function that tries inputs: empty if the model runs on them, else why not."""
+
+    def attempt(arrays: dict[str, Any]) -> str:
+        try:
+            session.run(None, arrays)
+        except Exception as error:  # each release of the runtime has its own set of exception classes
+            return _short(error)
+        return ""
+
+    return attempt
+
+
+def _load(runtime: Any, path: str, make: Callable[..., Any]) -> Any:
+    try:
+        return make()
+    except Exception as error:  # as above
+        raise _why_not(path, error) from error
+
+
+def _why_not(path: str, error: Exception) -> ReadError:
+    name = os.path.basename(path)
+    what = _looks_like(path)
+    if what:
+        return ReadError(f"an ONNX model in {name}", found=what[0], remedy=what[1])
+    missing = missing_weights(path)
+    if missing:
+        remedy = "put the files of its weights beside the model"
+        return ReadError(f"the external weights of {name}", found=f"no file {', '.join(missing)}", remedy=remedy)
+    text = _short(error)
+    if "INVALID_PROTOBUF" in text or "Protobuf parsing failed" in text:
+        size = os.path.getsize(path)
+        remedy = "copy or export the model again"
+        return ReadError(f"an ONNX model in {name}", found=f"{size} bytes that are no whole model: cut short or damaged", remedy=remedy)
+    if "NOT_IMPLEMENTED" in text or "is not a registered function/op" in text or "opset" in text.lower():
+        remedy = "update onnxruntime, or export the model with operators and an opset that it knows"
+        return ReadError(f"a model that onnxruntime can run in {name}", found=text, remedy=remedy)
+    return ReadError(f"a model that onnxruntime can load in {name}", found=text, remedy="check the model with onnx.checker, or export it again")
+
+
+def _short(error: Exception) -> str:
+    # The runtime writes its source file and line in front of the message, and a build path with it.
+    text = " ".join(str(error).split())
+    return text.rsplit(") ", 1)[-1] if ".cc:" in text and ") " in text else text
+
+
+def _refuse_size(path: str) -> None:
+    size = os.path.getsize(path)
+    if size == 0:
+        raise ReadError(f"an ONNX model in {os.path.basename(path)}", found="an empty file", remedy="copy or export the model again")
+    if size > _LARGEST_BYTES:
+        remedy = "save its weights as external data (onnx.save with save_as_external_data=True)"
+        raise ReadError("a model file of at most 2 GiB, the limit of protobuf", found=f"{size} bytes in {os.path.basename(path)}", remedy=remedy)
+
+
+def _looks_like(path: str) -> tuple[str, str] | None:
+    """What a file that is no model is, by its first bytes, and the remedy."""
+    with open(path, "rb") as file:
+        head = file.read(512)
+    if head.startswith(b"version https://git-lfs"):
+        return "a Git LFS pointer, not the file itself", "run git lfs pull"
+    if head.startswith(b"PK\x03\x04"):
+        return "a zip archive", "unpack it, or export the model to ONNX"
+    if head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")):
+        return "a compressed file", "unpack it first"
+    if head[4:8] == b"TFL3":
+        return "a TensorFlow Lite model", "convert it to ONNX"
+    try:
+        text = head.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.start < len(head) - 4:  # else only a character cut in two at the end
+            return None
+        text = head[: error.start].decode("utf-8")
+    if all(char.isprintable() or char in "\n\r\t" for char in text):
+        return f"a text file that begins {text[:40]!r}", "give the model itself"
+    return None

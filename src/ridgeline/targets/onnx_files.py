@@ -1,0 +1,124 @@
+"""Inputs of a model from files: `.npy`, `.npz`, serialised tensors (`.pb`, as ONNX test data has them), or a folder of one kind.
+
+What the arrays mean is the model's business; here only names, element types and shapes are held against what it declares. Files are data: nothing
+is unpickled.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import BackendUnavailable, ReadError, UsageError
+
+if TYPE_CHECKING:
+    from .onnx_inputs import InputSlot
+
+__all__ = ["read_inputs"]
+
+Arrays = dict[str, NDArray[Any]]
+_NUMBERED = re.compile(r"input_(\d+)\.pb")
+
+
+def read_inputs(path: str, slots: Sequence[InputSlot]) -> Arrays:
+    """Arrays for every input of a model.
+
+    Args:
+        path: `.npz` (arrays by input name), `.npy` or `.pb` (a model of one input), or a folder of `NAME.npy`, of `input_0.pb`, …, or one
+            with `test_data_set_0`.
+
+    Raises:
+        UsageError: another kind of file, a missing input, a type or shape that does not fit.
+        ReadError: a damaged file.
+    """
+    found = _folder(path, slots) if os.path.isdir(path) else _file(path, slots)
+    missing = [slot.name for slot in slots if slot.name not in found]
+    if missing:
+        have = ", ".join(sorted(found)[:8]) or "nothing"
+        raise UsageError(f"data for the inputs {', '.join(missing)}", found=f"{have} in {path}", remedy="name the arrays after the inputs")
+    return {slot.name: _fitting(slot, found[slot.name]) for slot in slots}
+
+
+def _folder(path: str, slots: Sequence[InputSlot]) -> Arrays:
+    names = sorted(os.listdir(path))
+    if "test_data_set_0" in names:
+        return _folder(os.path.join(path, "test_data_set_0"), slots)
+    by_number = {int(match[1]): name for name in names if (match := _NUMBERED.fullmatch(name))}
+    found = {slots[number].name: _tensor(os.path.join(path, name)) for number, name in by_number.items() if number < len(slots)}
+    for name in names:
+        if name.endswith(".npy"):
+            found[name.removesuffix(".npy")] = _load(os.path.join(path, name))
+    if not found:
+        raise UsageError("a folder of NAME.npy or input_0.pb", found=f"{', '.join(names[:8]) or 'nothing'} in {path}", remedy="put the inputs there")
+    return found
+
+
+def _file(path: str, slots: Sequence[InputSlot]) -> Arrays:
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix == ".npz":
+        return _archive(path)
+    if suffix not in {".npy", ".pb"}:
+        raise UsageError("inputs as .npz, .npy or .pb, or a folder of them", found=path, remedy="save the arrays with numpy.savez")
+    if len(slots) != 1:
+        names = ", ".join(slot.name for slot in slots)
+        raise UsageError(f"data for the inputs {names}", found=f"one array in {path}", remedy="save them with numpy.savez under their names")
+    return {slots[0].name: _load(path) if suffix == ".npy" else _tensor(path)}
+
+
+def _load(path: str) -> NDArray[Any]:
+    try:
+        return np.asarray(np.load(path, allow_pickle=False))
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, MemoryError) as error:
+        raise _damaged(path, error) from error
+
+
+def _archive(path: str) -> Arrays:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: np.asarray(archive[name]) for name in archive.files}
+    except (OSError, ValueError, EOFError, KeyError, AttributeError, TypeError, zipfile.BadZipFile, MemoryError) as error:
+        raise _damaged(path, error) from error
+
+
+def _tensor(path: str) -> NDArray[Any]:
+    try:
+        onnx: Any = import_module("onnx")
+        helper: Any = import_module("onnx.numpy_helper")
+    except ImportError as error:
+        raise BackendUnavailable("onnx to read .pb tensors", found=str(error), remedy="pip install 'ridgeline[onnx]'") from error
+    try:
+        with open(path, "rb") as file:
+            return np.asarray(helper.to_array(onnx.TensorProto.FromString(file.read())))
+    except Exception as error:  # protobuf's error class differs between its implementations
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: str, error: Exception) -> ReadError:
+    return ReadError("a file of arrays", found=f"{path}: {type(error).__name__}: {error}", remedy="save it again, with numpy.save or numpy.savez")
+
+
+def _fitting(slot: InputSlot, given: NDArray[Any]) -> NDArray[Any]:
+    """The array as the model wants it; numpy's default float64 becomes float32, and wide integers become narrow ones where they fit."""
+    wanted = np.dtype(slot.dtype)
+    fits = len(given.shape) == len(slot.shape) and all(
+        not isinstance(size, int) or size == own for size, own in zip(slot.shape, given.shape, strict=True)
+    )
+    if not fits:
+        declared = ", ".join("?" if size is None else str(size) for size in slot.shape)
+        raise UsageError(f"{slot.name} of shape [{declared}]", found=f"[{', '.join(map(str, given.shape))}]", remedy="reshape the data")
+    if wanted.kind == "O":
+        return given.astype(object)
+    if given.dtype == wanted:
+        return np.ascontiguousarray(given).reshape(given.shape)
+    same_kind = given.dtype.kind == wanted.kind == "f" or (given.dtype.kind in "iu" and wanted.kind in "iu")
+    cast = given.astype(wanted) if same_kind else given
+    if not same_kind or (wanted.kind in "iu" and not np.array_equal(cast, given)):
+        raise UsageError(f"{slot.name} of type {wanted}", found=str(given.dtype), remedy=f"convert it with .astype({str(wanted)!r})")
+    return np.ascontiguousarray(cast).reshape(given.shape)

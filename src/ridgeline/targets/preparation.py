@@ -1,0 +1,61 @@
+"""`prepare`: `TargetSpec` → `Prepared` in this process: finds the preparer, makes the first call, sees whether results need waiting for.
+
+The first call belongs to preparing because only a result shows whether it is finished, and only a call shows whether a Python function is the
+workload or makes it. Its time is kept apart in `first_s`, so nothing is called twice.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ridgeline.core import plugins
+
+from .prepared import Prepared
+from .source import Transform
+from .spec import TargetSpec
+from .surroundings import allocator, speed_variables
+from .sync import adapter_for, unfinished
+
+__all__ = ["first_call", "prepare"]
+
+
+def prepare(spec: TargetSpec, transform: Transform | None = None) -> Prepared:
+    """Load a target and make its first call. Call it in a worker: the target may do anything to its process.
+
+    Args:
+        spec: from `parse_target`.
+        transform: rewrites the user's Python source (for an instrumented process of its own).
+
+    Raises:
+        UsageError, ReadError: the target is not right.
+        BackendUnavailable: a package it needs is missing.
+        Exception: whatever the target itself raises.
+    """
+    plugin: Any = plugins.load("targets", spec.kind)
+    before = time.perf_counter()
+    prepared: Prepared = plugin(spec, transform)
+    prepared.load_s = time.perf_counter() - before - (prepared.first_s or 0.0)
+    if prepared.first_s is None:
+        first_call(prepared)
+    prepared.describe(allocator=allocator(), environment=speed_variables())
+    return prepared
+
+
+def first_call(prepared: Prepared) -> Any:
+    """Make the first call, wait for its result, and keep its time; returns the result."""
+    before = time.perf_counter()
+    result = prepared.call()
+    settle(prepared, result)
+    prepared.first_s = time.perf_counter() - before
+    return result
+
+
+def settle(prepared: Prepared, result: Any) -> None:
+    """Find out from a first result how such results are waited for, wait for this one, and warn about what cannot be waited for."""
+    prepared.synchronise = adapter_for(result)
+    if prepared.synchronise is not None:
+        prepared.synchronise(result)
+    caution = unfinished(result)
+    if caution is not None:
+        prepared.warnings.append(caution)

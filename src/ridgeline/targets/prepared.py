@@ -1,0 +1,140 @@
+"""`Prepared`: a target that is loaded and ready to be called again and again, with what the instruments need to know about it.
+
+Lives in the child process. A preparer of one kind fills in the call and its flavour; `preparation` makes the first call and completes the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+from numpy.typing import NDArray
+
+from ridgeline.core import Caution, TargetInfo
+
+from .spec import TargetSpec
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from .command import CommandSample
+    from .source import Transform
+
+__all__ = ["CommandFlavour", "Flavour", "OnnxFlavour", "Prepared", "PythonFlavour", "ScriptFlavour", "TargetPlugin"]
+
+
+@dataclass(kw_only=True)
+class OnnxFlavour:
+    """A model and how to make further sessions of it.
+
+    Attributes:
+        path: the model file.
+        feeds: input name → array, as every call uses them.
+        outputs: names of the outputs.
+        threads: intra-op threads.
+        session: makes a session with the same options; `profile` is a file prefix for its profile, `optimised` a file for the optimised model.
+    """
+
+    path: str
+    feeds: dict[str, NDArray[Any]]
+    outputs: tuple[str, ...]
+    threads: int
+    session: Callable[..., Any]
+
+
+@dataclass(kw_only=True)
+class PythonFlavour:
+    """A Python function.
+
+    Attributes:
+        module: the module that holds it.
+        function: what was named.
+        workload: what is called: the function itself, or what it returned.
+        factory: whether it returned the workload.
+        torch: whether torch was imported by the time of the first call.
+        load: makes the workload anew from source that went through a transform (for an instrumented process of its own).
+    """
+
+    module: ModuleType
+    function: Callable[..., Any]
+    workload: Callable[[], Any]
+    factory: bool
+    load: Callable[[Transform | None], Callable[[], Any]]
+    torch: bool = False
+
+
+@dataclass(kw_only=True)
+class ScriptFlavour:
+    """A script: every call is a process of its own; `in_process` runs it here, for instruments that must see inside.
+
+    Attributes:
+        samples: one entry a call so far, as for a command.
+    """
+
+    argv: tuple[str, ...]
+    in_process: Callable[[], Any]
+    samples: list[CommandSample] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class CommandFlavour:
+    """A command line: every call is a process of its own.
+
+    Attributes:
+        samples: one entry a call so far.
+    """
+
+    argv: tuple[str, ...]
+    samples: list[CommandSample] = field(default_factory=list)
+
+
+Flavour = OnnxFlavour | PythonFlavour | ScriptFlavour | CommandFlavour
+
+
+def _nothing() -> None:
+    """Where there is nothing to close."""
+
+
+@dataclass(kw_only=True)
+class Prepared:
+    """A target ready to be measured.
+
+    Attributes:
+        call: the workload, without arguments.
+        info: what is measured.
+        flavour: what the profilers of its kind need; any other object for a plugin's kind.
+        synchronise: waits until the result of a call is there; null where a call returns finished work.
+        warnings: what the reader must know.
+        user_files: source files that belong to the user.
+        load_s: seconds of preparing, without the first call.
+        first_s: seconds of the first call, which preparing has made.
+        close: releases what was opened.
+    """
+
+    call: Callable[[], Any]
+    info: TargetInfo
+    flavour: Flavour | Any = None
+    synchronise: Callable[[Any], None] | None = None
+    warnings: list[Caution] = field(default_factory=list)
+    user_files: tuple[str, ...] = ()
+    load_s: float = 0.0
+    first_s: float | None = None
+    close: Callable[[], None] = _nothing
+
+    def describe(self, **changes: Any) -> None:
+        """Replace fields of `info`."""
+        self.info = msgspec.structs.replace(self.info, **changes)
+
+
+class TargetPlugin(Protocol):
+    """An entry point of `ridgeline.targets`: loads a target of its kind.
+
+    It leaves the first call to `prepare` where it can; where it had to make it, it sets `first_s` and has looked after synchronisation. It raises
+    `UsageError` or `ReadError` for a target that is not right, `BackendUnavailable` for a package that is missing, and lets the target's own errors
+    pass.
+    """
+
+    def __call__(self, spec: TargetSpec, transform: Transform | None = None) -> Prepared:
+        """Load the target; `transform` rewrites the user's Python source, where there is any."""

@@ -1,0 +1,239 @@
+"""`TargetSpec`: what a person pointed at, taken apart without touching it, and the forms in which it can be written.
+
+This module decides which kind of target a text means and refuses wrong forms in one line. It runs in the parent, reads no file and imports nothing
+of the target; whether the model loads and the function exists is found out by `prepare`, in the child.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from ridgeline.core import UsageError, parse_budget
+
+__all__ = ["TargetSpec", "parse_shapes", "parse_target", "worker_environment"]
+
+_FORMS = "write model.onnx, file.py:function, package.module:function, file.py ARGUMENTS, or -- COMMAND ARGUMENTS"
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_FUNCTION = _MODULE
+_MOST_THREADS = 4096
+_LARGEST_DIMENSION = 2**40
+#: Endings of what other tools write about a run, and of models in other formats.
+_PROFILES = (".json", ".json.gz", ".trace", ".pftrace", ".perfetto-trace", ".nsys-rep", ".ncu-rep", ".prof", ".pstats", ".perf", ".speedscope")
+_MODELS = (".pt", ".pth", ".pt2", ".safetensors", ".h5", ".keras", ".pb", ".engine", ".plan", ".mlmodel", ".gguf", ".ort", ".xml")
+#: Variables that size the thread pools of math libraries; they are read once, when the library is loaded.
+_POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A target and how it is to be run.
+
+    Args:
+        text: as the person wrote it.
+        kind: name of the entry point in `ridgeline.targets` that prepares it; ours are `onnx`, `python`, `script` and `command`.
+        path: absolute path of the model or source file.
+        module: dotted name, where the target was written as one.
+        function: attribute path of the function.
+        arguments: of a script or command; a command's first is the program.
+        input: absolute path of a file or folder with inputs.
+        shapes: input name → shape, or symbol → (size,).
+        threads: threads it is given, 0 if it decides itself.
+        precision: `default`, the only one in this version.
+        seed: of generated inputs.
+        environment: variables set for it.
+        use: whether the result is used from a cold start once or again and again.
+        budget: such as `33.3ms@p99`, or empty.
+    """
+
+    text: str
+    kind: str
+    path: str | None = None
+    module: str | None = None
+    function: str | None = None
+    arguments: tuple[str, ...] = ()
+    input: str | None = None
+    shapes: dict[str, tuple[int, ...]] = {}
+    threads: int = 0
+    precision: str = "default"
+    seed: int = 0
+    environment: dict[str, str] = {}
+    use: Literal["once", "repeated"] = "repeated"
+    budget: str = ""
+
+    @property
+    def name(self) -> str:
+        """Short name for a page: the file's or program's own name, with the function."""
+        if self.kind == "command":
+            return os.path.basename(self.arguments[0]) if self.arguments else "command"
+        base = os.path.basename(self.path) if self.path else (self.module or self.text)
+        return f"{base}:{self.function}" if self.function else base
+
+
+def parse_target(
+    text: str | None,
+    arguments: Sequence[str] = (),
+    *,
+    input: str | None = None,
+    shapes: Sequence[str] = (),
+    threads: int | None = None,
+    precision: str = "default",
+    seed: int = 0,
+    environment: Mapping[str, str] | None = None,
+    use: Literal["once", "repeated"] = "repeated",
+    budget: str = "",
+) -> TargetSpec:
+    """Take a target apart.
+
+    Args:
+        text: the TARGET; null for a command.
+        arguments: of a script (`file.py ARGUMENTS`) or the whole command (`-- COMMAND ARGUMENTS`).
+        input: file or folder with inputs for a model.
+        shapes: `NAME=1x3x224x224`, `NAME=1,3,224,224` or `SYMBOL=8`, each.
+        threads: at least 1, null to let the target decide.
+        budget: as `core.parse_budget` reads it.
+
+    Raises:
+        UsageError: no such file, a form that means nothing, or an option that does not fit the kind.
+
+    >>> parse_target("package.module:function").kind
+    'python'
+    """
+    if budget:
+        parse_budget(budget)
+    if threads is not None and not 1 <= threads <= _MOST_THREADS:
+        raise UsageError(f"threads from 1 to {_MOST_THREADS}", found=str(threads), remedy="give the number of threads, or leave it out")
+    if precision != "default":
+        raise UsageError("precision default", found=repr(precision), remedy="give a model that was converted to the precision you want")
+    for word in (text or "", *arguments, input or ""):
+        if "\0" in word:
+            raise UsageError("a target without zero bytes", found=repr(word), remedy=_FORMS)
+    bare = _command(arguments) if text is None else _classified(text, tuple(arguments))
+    sizes = parse_shapes(shapes)
+    if bare.kind != "onnx" and (input is not None or sizes):
+        remedy = "let the function make its own inputs, or give a model"
+        raise UsageError("--input and --shape for a model only", found=f"a {bare.kind} target", remedy=remedy)
+    return msgspec.structs.replace(
+        bare,
+        input=_existing(input, "an input file or folder") if input is not None else None,
+        shapes=sizes,
+        threads=threads or 0,
+        precision=precision,
+        seed=seed,
+        environment=dict(environment or {}),
+        use=use,
+        budget=budget,
+    )
+
+
+def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Read `NAME=1x3x224x224`, `NAME=1,3,224,224` or `SYMBOL=8`.
+
+    Raises:
+        UsageError: no name, no sizes, a size below 0, or one name twice.
+
+    >>> parse_shapes(["x=1x3x8x8", "batch=4"])
+    {'x': (1, 3, 8, 8), 'batch': (4,)}
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        # From the last sign: a name may hold one, sizes cannot.
+        name, sign, sizes = text.rpartition("=")
+        words = re.split(r"[x×,]", sizes.strip().strip("[]()"))
+        if not sign or not name.strip() or not all(re.fullmatch(r"\s*[0-9]{1,13}\s*", word, re.ASCII) for word in words):
+            raise UsageError("a shape NAME=1x3x224x224 or SYMBOL=8", found=repr(text), remedy="write the name of the input, then its sizes")
+        if name.strip() in found:
+            raise UsageError("one shape for each name", found=f"{name.strip()} twice", remedy="leave one out")
+        found[name.strip()] = tuple(int(word) for word in words)
+        if max(found[name.strip()]) > _LARGEST_DIMENSION:
+            raise UsageError(f"sizes up to {_LARGEST_DIMENSION}", found=repr(text), remedy="give a smaller shape")
+    return found
+
+
+def worker_environment(spec: TargetSpec) -> dict[str, str]:
+    """Variables that the child needs from its start: the spec's own, and the sizes of thread pools where threads were asked for."""
+    pools = {name: str(spec.threads) for name in _POOLS} if spec.threads else {}
+    return {**pools, **spec.environment}
+
+
+def _command(arguments: Sequence[str]) -> TargetSpec:
+    if not arguments or not arguments[0]:
+        raise UsageError("a target", found="none", remedy=_FORMS)
+    program = arguments[0]
+    if shutil.which(program) is None:
+        raise UsageError("a program that can be run", found=repr(program), remedy="check its name, its path and its permission to be executed")
+    return TargetSpec(text="-- " + " ".join(arguments), kind="command", arguments=tuple(arguments))
+
+
+def _classified(text: str, arguments: tuple[str, ...]) -> TargetSpec:
+    suffix = _suffix(text)
+    place, colon, function = text.rpartition(":")
+    if not text.strip():
+        raise UsageError("a target", found="an empty text", remedy=_FORMS)
+    if suffix == ".py":
+        return TargetSpec(text=text, kind="script", path=_regular(text, "a Python file"), arguments=arguments)
+    if arguments:
+        raise UsageError("arguments only after file.py or --", found=f"{text!r} with {list(arguments)}", remedy=_FORMS)
+    if suffix == ".onnx":
+        return TargetSpec(text=text, kind="onnx", path=_regular(text, "an ONNX model"))
+    _refuse_other_formats(text, suffix)
+    if colon and place.lower().endswith(".py"):
+        if not _FUNCTION.fullmatch(function):
+            raise UsageError("file.py:function", found=repr(text), remedy="name a function of the file after the colon")
+        return TargetSpec(text=text, kind="python", path=_regular(place, "a Python file"), function=function)
+    if colon and _MODULE.fullmatch(place) and _FUNCTION.fullmatch(function):
+        return TargetSpec(text=text, kind="python", module=place, function=function)
+    raise UsageError("a target", found=_what_is(text), remedy=_FORMS)
+
+
+def _refuse_other_formats(text: str, suffix: str) -> None:
+    if suffix == ".tflite":
+        raise UsageError(
+            "a target of this version", found=f"a TensorFlow Lite model {text!r}", remedy="convert it to ONNX, or write a function that runs it"
+        )
+    if suffix in _PROFILES:
+        raise UsageError("a target of this version", found=f"a profile {text!r}", remedy="diagnose the program that it was taken of")
+    if suffix in _MODELS:
+        remedy = "export it to ONNX, or write a function that loads it and returns its call"
+        raise UsageError("a target of this version", found=f"a model in another format, {text!r}", remedy=remedy)
+
+
+def _suffix(text: str) -> str:
+    name = os.path.basename(text).lower()
+    return ".json.gz" if name.endswith(".json.gz") else os.path.splitext(name)[1]
+
+
+def _what_is(text: str) -> str:
+    if os.path.isdir(text):
+        return f"a folder {text!r}"
+    if os.path.exists(text):
+        return f"a file {text!r} of a kind that is not known"
+    if shutil.which(text):
+        return f"{text!r}, which is a program: it goes after --"
+    return f"{text!r}, which is no file"
+
+
+def _regular(text: str, what: str) -> str:
+    path = _existing(text, what)
+    if os.path.isdir(path):
+        raise UsageError(what, found=f"a folder {text!r}", remedy="give a file in it")
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise UsageError(what, found=f"{text!r}, which is no regular file", remedy="give a file on a disk")
+    if not os.access(path, os.R_OK):
+        raise UsageError(what, found=f"{text!r}, which you may not read", remedy="check its permissions")
+    return path
+
+
+def _existing(text: str, what: str) -> str:
+    path = os.path.abspath(os.path.expanduser(text))
+    try:
+        os.stat(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(what, found=f"{text!r}: {reason}", remedy="check the path") from error
+    return path

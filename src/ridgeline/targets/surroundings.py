@@ -1,0 +1,49 @@
+"""What surrounds a target and changes its speed: allocator, thread variables, digest of its file. Recorded, never judged here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+__all__ = ["allocator", "digest", "speed_variables"]
+
+_PREFIXES = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "DNNL_", "ONEDNN_", "NUMEXPR_", "NUMBA_", "XLA_", "TORCHINDUCTOR_")
+_NAMES = (
+    "LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "PYTHONMALLOC",
+    "MIMALLOC_ALLOW_LARGE_OS_PAGES", "CUDA_VISIBLE_DEVICES", "ATEN_CPU_CAPABILITY", "NPY_DISABLE_CPU_FEATURES", "JAX_PLATFORMS", "PYTHONOPTIMIZE",
+)  # fmt: skip
+_LONGEST = 500
+
+
+def speed_variables() -> dict[str, str]:
+    """Environment variables of this process that change speed, sorted by name."""
+    names = sorted(name for name in os.environ if name in _NAMES or name.startswith(_PREFIXES))
+    return {name: os.environ[name].encode("utf-8", "backslashreplace").decode()[:_LONGEST] for name in names}
+
+
+def allocator(maps: str = "/proc/self/maps") -> str:
+    """The C allocator of this process, by the libraries that are mapped: one that was preloaded goes before the C library's own.
+
+    Args:
+        maps: file in the format of /proc/PID/maps (proc(5)).
+    """
+    try:
+        mapped = Path(maps).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "unknown"
+    for name in ("jemalloc", "tcmalloc", "mimalloc"):
+        if f"lib{name}" in mapped:
+            return name
+    if "ld-musl" in mapped:
+        return "musl malloc"
+    return "glibc malloc" if "libc.so" in mapped or "libc-" in mapped else "unknown"
+
+
+def digest(path: str) -> str:
+    """SHA-256 of a file in hexadecimal, empty if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
