@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +51,13 @@ def test_every_name_of_the_face_is_there() -> None:
         assert getattr(ridgeline, name) is not None, name
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         ridgeline.nonsense  # noqa: B018
+
+
+def test_the_types_of_the_face_are_those_of_the_face() -> None:
+    stub = ast.parse(Path(ridgeline.__file__).with_suffix(".pyi").read_text())
+    named = {alias.asname for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    named |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
+    assert named == set(ridgeline.__all__)
 
 
 def test_verbs_are_functions_also_after_their_modules_were_imported() -> None:

@@ -1,0 +1,13 @@
+from .core import Device as Device
+from .core import Diagnosis as Diagnosis
+from .core import Facts as Facts
+from .core import Quantity as Quantity
+from .core import RidgelineError as RidgelineError
+from .core import Run as Run
+from .flows.diagnose import diagnose as diagnose
+from .flows.doctor import doctor as doctor
+from .flows.probe import probe as probe
+
+__all__ = ["Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "diagnose", "doctor", "probe"]
+
+__version__: str
