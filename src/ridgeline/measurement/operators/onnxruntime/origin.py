@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ridgeline.work.onnx.nodes import Placed
+from ridgeline.work.onnx import Value
+from ridgeline.work.onnx.nodes import Placed, folded_away
 
 __all__ = ["Origin", "origins"]
 
@@ -24,10 +25,19 @@ _INSERTED = frozenset({"ReorderInput", "ReorderOutput", "MemcpyToHost", "MemcpyF
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Names of the model's nodes in their order, empty where the optimiser inserted the node."""
+    """What a node stands for.
+
+    Args:
+        nodes: names of the model's nodes in their order, empty where the optimiser inserted the node.
+        main: the one of them that the result is named after.
+        inserted: whether it did.
+        weight: the weight of the convolution among them, as the model has it and not padded to the vector width.
+    """
 
     nodes: tuple[str, ...] = ()
+    main: str = ""
     inserted: bool = False
+    weight: Value | None = None
 
     def label(self, own_name: str) -> str:
         """For display: the model's name, and what was fused into it."""
@@ -35,24 +45,24 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
             return own_name
         if len(self.nodes) == 1:
             return self.nodes[0]
-        shown = "+".join(self.nodes[:4]) + (f"+{len(self.nodes) - 4} more" if len(self.nodes) > 4 else "")
-        return f"{self.nodes[0]} (fused: {shown})"
+        # Exporters write paths; what is fused lies close together, so the last part tells.
+        parts = [name.rstrip("/").rpartition("/")[2] for name in self.nodes]
+        shown = "+".join(parts[:4]) + (f"+{len(self.nodes) - 4} more" if len(self.nodes) > 4 else "")
+        return f"{self.main} (fused: {shown})"
 
 
 def origins(original: Sequence[Placed], optimised: Sequence[Placed]) -> dict[str, Origin]:
     """Unique name of an optimised node → what it stands for."""
+    constant = folded_away(list(original))
     by_name = {part.own_name: index for index, part in enumerate(original)}
-    maker = {_plain(value.name): index for index, part in enumerate(original) for value in part.node.written}
+    maker = {value.name: index for index, part in enumerate(original) for value in part.node.written}
     anchors = {part.name: anchor for part in optimised if (anchor := _anchor(part, by_name, maker)) is not None}
     owners = {index: name for name, index in anchors.items()}
-    groups = {name: _backwards(index, original, maker, owners) for name, index in anchors.items()}
-    _forwards(original, maker, groups)
-    return {part.name: _origin(part, original, groups) for part in optimised}
-
-
-def _plain(name: str) -> str:
-    """A value's name without the path of the nodes around it, as the file has it: the optimiser inlines bodies and keeps the last part."""
-    return name
+    # What is computed from constants alone was computed before the run and stands for nothing that ran.
+    variable = {name: index for name, index in maker.items() if name not in constant}
+    groups = {name: _backwards(index, original, variable, owners) for name, index in anchors.items()}
+    _forwards(original, variable, groups)
+    return {part.name: _origin(part, original, groups, anchors) for part in optimised}
 
 
 def _anchor(part: Placed, by_name: Mapping[str, int], maker: Mapping[str, int]) -> int | None:
@@ -97,9 +107,12 @@ def _forwards(original: Sequence[Placed], maker: Mapping[str, int], groups: dict
             group_of[index] = owner
 
 
-def _origin(part: Placed, original: Sequence[Placed], groups: Mapping[str, set[int]]) -> Origin:
+def _origin(part: Placed, original: Sequence[Placed], groups: Mapping[str, set[int]], anchors: Mapping[str, int]) -> Origin:
     members = groups.get(part.name)
     if not members:
         return Origin(inserted=True)
-    kept = [original[index].own_name for index in sorted(members) if original[index].node.kind not in _LEFT_OUT or len(members) == 1]
-    return Origin(nodes=tuple(kept))
+    kept = [index for index in sorted(members) if original[index].node.kind not in _LEFT_OUT] or [anchors[part.name]]
+    alike = [index for index in kept if original[index].node.kind == part.node.kind.removeprefix("Fused")]
+    main = original[alike[0] if alike else anchors[part.name]].own_name
+    weight = next((original[index].node.optional(1) for index in sorted(members) if original[index].node.kind == "Conv"), None)
+    return Origin(nodes=tuple(original[index].own_name for index in kept), main=main, weight=weight)

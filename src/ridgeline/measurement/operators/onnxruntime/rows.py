@@ -88,9 +88,9 @@ def _row(
     names: Mapping[str, int],
 ) -> OperatorRow:
     every = [one for run in of_runs for one in run]
-    work, node = _work(every, part)
     calls = len(every) / len(of_runs)
     origin = origins.get(part.name, Origin()) if part is not None else Origin()
+    work, node = _work(every, part, origin.weight)
     label = origin.label(part.own_name if part is not None and names[part.own_name] == 1 else (part.name if part is not None else key[1]))
     own = next(iter(makers[node.written[0].name])) if node.written and makers.get(node.written[0].name) else None
     return OperatorRow(
@@ -111,17 +111,31 @@ def _row(
     )
 
 
-def _work(every: Sequence[Executed], part: Placed | None) -> tuple[Work, Node]:
+def _work(every: Sequence[Executed], part: Placed | None, weight: Value | None) -> tuple[Work, Node]:
     """Work of one execution: the mean over the executed shapes, which differ where a body runs with growing tensors."""
     counted: Counter[tuple[tuple[TensorType, ...], tuple[TensorType, ...]]] = Counter((one.event.inputs, one.event.outputs) for one in every)
     events = {(one.event.inputs, one.event.outputs): one for one in every}
-    works = [(op_work(_executed_node(events[types], part)), count) for types, count in counted.items()]
+    works = [(_useful(_executed_node(events[types], part), weight), count) for types, count in counted.items()]
     main = max(works, key=lambda pair: pair[1])[0]
     typical = _executed_node(events[counted.most_common(1)[0][0]], part)
     if len(works) == 1 or any(work.flop is None for work, _ in works):
         return (main if all(work.flop is not None for work, _ in works) else msgspec.structs.replace(main, flop=None)), typical
     mean = sum((work.flop or 0.0) * count for work, count in works) / len(every)
     return msgspec.structs.replace(main, flop=mean, reason="; ".join(filter(None, (main.reason, "mean over the executed shapes")))), typical
+
+
+def _useful(node: Node, weight: Value | None) -> Work:
+    """Work of an execution; operations of a convolution in the blocked layout without the channels that only pad it to the vector width.
+
+    Those channels are really moved, so the bytes stay as executed.
+    """
+    work = op_work(node)
+    result = node.outputs[0] if node.outputs else None
+    if node.domain != "com.microsoft.nchwc" or node.kind != "Conv" or weight is None or not weight.shape or result is None or not result.shape:
+        return work
+    unpadded = msgspec.structs.replace(result, shape=(result.shape[0], weight.shape[0], *result.shape[2:]))
+    useful = op_work(msgspec.structs.replace(node, inputs=(node.inputs[0], weight, *node.inputs[2:]), outputs=(unpadded,)))
+    return msgspec.structs.replace(work, flop=useful.flop) if useful.flop is not None else work
 
 
 def _executed_node(one: Executed, part: Placed | None) -> Node:

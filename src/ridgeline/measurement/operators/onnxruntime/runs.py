@@ -65,7 +65,8 @@ def _exclusive(events: Sequence[NodeEvent]) -> list[Executed]:
     open_holders: list[int] = []
     for index in order:
         span = events[index].span
-        while open_holders and events[open_holders[-1]].span.end < span.end:
+        # The file lists the nodes of a body before the node that holds it, which settles what whole ticks leave open.
+        while open_holders and (events[open_holders[-1]].span.end < span.end or open_holders[-1] < index):
             open_holders.pop()
         if open_holders:
             inside_s[open_holders[-1]] += span.duration * TICK_S + HALF_TICK_S
