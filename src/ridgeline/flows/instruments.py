@@ -119,7 +119,7 @@ class Instruments:
         return msgspec.structs.replace(facts, wall_split=found.split, levels=(*facts.levels, level))
 
     def _operators(self, facts: Facts) -> Facts:
-        found: OperatorsReport = self._call("operators", OperatorsReport, seconds=self._budget_s / 4, threads=facts.target.threads)
+        found: OperatorsReport = self._call("operators", OperatorsReport, seconds=self._budget_s / 4)
         ratio = found.ratio
         level = LevelRecord(
             level=3,

@@ -61,7 +61,7 @@ class PreparedReport(msgspec.Struct, frozen=True, kw_only=True):
     """What preparing found: the target as it is, its first call in seconds, and what the reader must know."""
 
     info: TargetInfo
-    first_s: float
+    first_s: float | None
     load_s: float
     warnings: tuple[Caution, ...] = ()
 
@@ -98,7 +98,6 @@ class _Session:
     """The prepared target of this process."""
 
     current: Prepared | None = None
-    spec: TargetSpec | None = None
 
 
 def _prepared() -> Prepared:
@@ -108,20 +107,14 @@ def _prepared() -> Prepared:
 
 
 def prepare(spec: TargetSpec) -> PreparedReport:
-    """Load the target and make its first call, timed apart.
+    """Load the target; its first call is part of that and timed apart.
 
     Raises:
         RidgelineError: whatever is wrong with the target, in one line.
     """
-    before = time.perf_counter()
     prepared = prepare_target(spec)
-    loaded = time.perf_counter()
-    result = prepared.call()
-    if prepared.synchronise is not None:
-        prepared.synchronise(result)
-    first_s = time.perf_counter() - loaded
-    _Session.current, _Session.spec = prepared, spec
-    return PreparedReport(info=prepared.info, first_s=first_s, load_s=loaded - before, warnings=tuple(prepared.warnings))
+    _Session.current = prepared
+    return PreparedReport(info=prepared.info, first_s=prepared.first_s, load_s=prepared.load_s, warnings=tuple(prepared.warnings))
 
 
 def ground_truth(

@@ -41,7 +41,11 @@ def prepare_onnx(spec: TargetSpec, transform: Transform | None = None) -> Prepar
     _refuse_size(path)
     runtime = _runtime()
     threads = spec.threads or read_machine().cpus_usable
-    make = _session_maker(runtime, path, threads)
+    options = _options_maker(runtime, threads)
+
+    def make() -> Any:
+        return runtime.InferenceSession(path, options(), providers=[_PROVIDER])
+
     session = _load(runtime, path, make)
     slots = [InputSlot(name=entry.name, kind=entry.type, shape=tuple(entry.shape)) for entry in session.get_inputs()]
     outputs = tuple(entry.name for entry in session.get_outputs())
@@ -53,7 +57,9 @@ def prepare_onnx(spec: TargetSpec, transform: Transform | None = None) -> Prepar
     return Prepared(
         call=lambda: run(None, arrays),
         info=_info(spec, threads, feeds, tuple(session.get_providers())),
-        flavour=OnnxFlavour(path=path, feeds=arrays, outputs=outputs, threads=threads, session=make),
+        flavour=OnnxFlavour(
+            model_path=path, feeds=arrays, outputs=outputs, threads=threads, session_options=options, providers=(_PROVIDER,)
+        ),
         warnings=list(feeds.cautions),
         user_files=(path,),
     )
@@ -81,21 +87,16 @@ def _runtime() -> Any:
         raise BackendUnavailable("onnxruntime for an ONNX model", found=str(error), remedy=remedy) from error
 
 
-def _session_maker(runtime: Any, path: str, threads: int) -> Callable[..., Any]:
-    def make(*, profile: str | None = None, optimised: str | None = None, silent: bool = False) -> Any:
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.log_severity_level = _FATAL_ONLY if silent else _ERRORS_ONLY
-        if profile is not None:
-            options.enable_profiling = True
-            options.profile_file_prefix = profile
-        if optimised is not None:
-            options.optimized_model_filepath = optimised
-        return runtime.InferenceSession(path, options, providers=[_PROVIDER])
+def _options_maker(runtime: Any, threads: int) -> Callable[[], Any]:
+    def options() -> Any:
+        made = runtime.SessionOptions()
+        made.intra_op_num_threads = threads
+        made.inter_op_num_threads = 1
+        made.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        made.log_severity_level = _ERRORS_ONLY
+        return made
 
-    return make
+    return options
 
 
 def _runs(session: Any) -> Callable[[dict[str, Any]], str]:

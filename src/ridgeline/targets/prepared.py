@@ -30,18 +30,20 @@ class OnnxFlavour:
     """A model and how to make further sessions of it.
 
     Attributes:
-        path: the model file.
+        model_path: the model file.
         feeds: input name → array, as every call uses them.
         outputs: names of the outputs.
         threads: intra-op threads.
-        session: makes a session with the same options; `profile` is a file prefix for its profile, `optimised` a file for the optimised model.
+        session_options: makes the `SessionOptions` of the clean calls; an instrument switches itself on in a copy.
+        providers: execution providers.
     """
 
-    path: str
+    model_path: str
     feeds: dict[str, NDArray[Any]]
     outputs: tuple[str, ...]
     threads: int
-    session: Callable[..., Any]
+    session_options: Callable[[], Any]
+    providers: tuple[str, ...]
 
 
 @dataclass(kw_only=True)
