@@ -113,6 +113,21 @@ def test_what_could_not_be_measured_is_said_once(full_diagnosis: Diagnosis) -> N
     assert [item.title for item in items.items] == ["counters: no PMU in this machine"]
 
 
+def test_each_level_says_what_its_observer_did(full_diagnosis: Diagnosis) -> None:
+    straddling = full_diagnosis.levels[1]
+    levels = (
+        msgspec.structs.replace(full_diagnosis.levels[0], perturbed=None),
+        straddling,
+        msgspec.structs.replace(straddling, perturbed=True),
+        msgspec.structs.replace(straddling, perturbed=False),
+        msgspec.structs.replace(straddling, ratio_to_ground_truth=None),
+        full_diagnosis.levels[2],
+    )
+    table = _table(page(msgspec.structs.replace(full_diagnosis, levels=levels)), "Levels")
+    starts = ["the ground truth", "undecided", "perturbed", "clean", "not checked", "skipped: no PMU"]
+    assert all(str(row[4].value).startswith(start) for row, start in zip(table.rows, starts, strict=True))
+
+
 def test_warnings_carry_their_effect(full_diagnosis: Diagnosis) -> None:
     (items,) = _items(page(full_diagnosis), "Warnings")
     assert items.items[0].title == "synthetic-input: inputs were generated"
@@ -156,6 +171,8 @@ def test_healthy_is_said(full_diagnosis: Diagnosis) -> None:
         (Where(), "the whole target"),
         (Where(file="a.py", line=3), "a.py:3"),
         (Where(function="f"), "f"),
+        (Where(lane="machine"), "machine"),
+        (Where(operator="conv", lane="loader"), "conv, lane loader"),
         (Where(operator="conv", stage="detect"), "conv, stage detect"),
         (Where(operator="conv", file="a.py"), "conv, in a.py"),
     ],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from ridgeline.core import Diagnosis, UsageError, parse_budget
 from ridgeline.machine import write_atomic
@@ -110,11 +111,13 @@ def _measured(target: str | None, given: dict[str, Any]) -> Diagnosis:
     )
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
         try:
-            return flow(spec, time_budget_s=given["time_budget"], samples=given["samples"], notebook=notebook, report=report)
+            found = flow(spec, time_budget_s=given["time_budget"], samples=given["samples"], notebook=notebook, report=report)
         except KeyboardInterrupt as error:
             if notebook is not None and notebook.last_saved is not None:
                 error.add_note(f"what was measured so far is kept: ridgeline show {notebook.last_saved}")
             raise
+    # An id that leads nowhere would only mislead.
+    return found if notebook is not None else msgspec.structs.replace(found, run=None)
 
 
 def _write(diagnosis: Diagnosis, given: dict[str, Any], file: Path | None) -> None:

@@ -1,4 +1,7 @@
-"""What stderr shows while measuring: a live line on a terminal, else plain lines, at most one in ten seconds."""
+"""What stderr shows while measuring: a live line on a terminal, else plain lines, at most one in ten seconds.
+
+A command that ends at once shows none, so that an early error stands alone on its line.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ __all__ = ["Report", "progress"]
 #: Called with what is going on and the fraction done (0…1), null where it is not known.
 Report = Callable[[str, float | None], None]
 _LINE_S = 10.0
+_FIRST_S = 2.0
 
 
 @contextmanager
@@ -33,8 +37,8 @@ def _nothing(text: str, fraction: float | None = None) -> None:
 
 
 def plain(clock: Callable[[], float]) -> Report:
-    """Plain lines: the first at once, then at most one in ten seconds."""
-    last = [-_LINE_S]
+    """Plain lines: none in the first two seconds, then at most one in ten."""
+    last = [clock() - _LINE_S + _FIRST_S]
 
     def report(text: str, fraction: float | None = None) -> None:
         if clock() - last[0] >= _LINE_S:

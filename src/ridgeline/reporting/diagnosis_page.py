@@ -61,7 +61,9 @@ def place(where: Where) -> str:
     parts = [where.operator or ""]
     if source:
         parts.append(f"in {source}" if where.operator else source)
-    parts += [f"{label} {text}" for label, text in (("stage", where.stage), ("lane", where.lane), ("instruction", where.instruction)) if text]
+    parts += [f"{label} {text}" for label, text in (("stage", where.stage), ("instruction", where.instruction)) if text]
+    if where.lane:
+        parts.append(f"lane {where.lane}" if any(parts) else where.lane)
     return ", ".join(part for part in parts if part) or "the whole target"
 
 

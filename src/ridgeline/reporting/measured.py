@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ridgeline.core import Diagnosis, GroundTruth, OperatorSummary
+from ridgeline.core import Diagnosis, GroundTruth, LevelSummary, OperatorSummary
 from ridgeline.stats import minimum_samples
 
 from .page import Bars, Block, Cell, Column, Pair, Pairs, Paragraph, Section, Table, count, missing, number, quantity, seconds, share, words
@@ -149,7 +149,15 @@ def _partitions(diagnosis: Diagnosis) -> list[Block]:
     return [Pairs(caption="partitions", rows=rows)]
 
 
-_PERTURBED = {True: "perturbed: its times are not used", False: "clean", None: "undecided"}
+def _observer(level: LevelSummary) -> str:
+    """What the check of the observer says of a level; the ground truth is what the others are checked against."""
+    if level.skipped:
+        return f"skipped: {level.skipped}"
+    if level.perturbed is not None:
+        return "perturbed: its times are not used" if level.perturbed else "clean"
+    if level.ratio_to_ground_truth is not None:
+        return "undecided: the interval straddles ±10 %"
+    return "the ground truth" if level.level == 1 else "not checked: it takes no total"
 
 
 def _levels(diagnosis: Diagnosis) -> tuple[Section, ...]:
@@ -164,8 +172,8 @@ def _levels(diagnosis: Diagnosis) -> tuple[Section, ...]:
     )
     rows = tuple(
         (
-            count(level.level), words(level.instrument), seconds(level.total_s, reason="no time"), quantity(level.ratio_to_ground_truth, "no ratio"),
-            words(f"skipped: {level.skipped}" if level.skipped else _PERTURBED[level.perturbed]),
+            count(level.level), words(level.instrument), seconds(level.total_s, reason="it takes none"), quantity(level.ratio_to_ground_truth, "not checked"),
+            words(_observer(level)),
         )
         for level in diagnosis.levels
     )  # fmt: skip
