@@ -9,13 +9,14 @@ counted up to the last sample only.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -34,8 +35,9 @@ from .surroundings import digest
 __all__ = ["CommandSample", "prepare_command", "run_command", "starting_s"]
 
 _TAIL_BYTES = 4096
+_PIPE_BYTES = 2**20
 #: Samples come close together at first, then at this part of the time so far, so that short and long runs are both seen and neither is disturbed.
-_FIRST_S, _PART, _LONGEST_S = 0.002, 0.03, 0.1
+_FIRST_S, _PART, _LONGEST_S = 0.005, 0.04, 0.1
 
 
 class CommandSample(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +46,8 @@ class CommandSample(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         wall_s: from before the process was started until it had ended.
         user_s, system_s: CPU time, of children that were waited for too.
-        minor_faults, major_faults, voluntary_switches, involuntary_switches, max_rss_bytes: as rusage counts them.
+        minor_faults, major_faults, voluntary_switches, involuntary_switches: as rusage counts them.
+        max_rss_bytes: most resident memory of one of its processes; null if it was never sampled (rusage has that of the process that started it).
         run_queue_s: summed over all threads seen; null if it was never visible.
         blocked_s: time in which no thread was running or runnable; null if it was never sampled.
         read_bytes, written_bytes: disk traffic; null if not visible.
@@ -59,7 +62,7 @@ class CommandSample(msgspec.Struct, frozen=True, kw_only=True):
     major_faults: int
     voluntary_switches: int
     involuntary_switches: int
-    max_rss_bytes: int
+    max_rss_bytes: int | None = None
     run_queue_s: float | None = None
     blocked_s: float | None = None
     read_bytes: int | None = None
@@ -150,19 +153,19 @@ def _wait(process: subprocess.Popen[bytes], watch: _Watch, tail: bytearray, time
     assert process.stderr is not None
     errors = process.stderr.fileno()
     os.set_blocking(errors, False)
-    poll = select.poll()
-    poll.register(errors, select.POLLIN)
-    with _exit_descriptor(process.pid) as ended:
-        if ended is not None:
-            poll.register(ended, select.POLLIN)
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(errors, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    # Stderr is emptied at our own pace: to wake at every write would make a chatty command and this process take turns.
+    with _waiting_for_end(process.pid) as wait_for_end:
+        chatty = False
         while True:
-            events = poll.poll(1000 * watch.pause_s() if ended is not None else 1)
-            if any(descriptor == errors for descriptor, _ in events) and not _hear(errors, tail):
-                poll.unregister(errors)
+            wait_for_end(_FIRST_S if chatty else watch.pause_s())
+            chatty = _hear(errors, tail)
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 process.returncode = os.waitstatus_to_exitcode(status)
-                _hear(errors, tail)
+                while _hear(errors, tail):
+                    pass
                 return usage, process.returncode
             if timeout_s is not None and watch.elapsed_s() > timeout_s:
                 limit = format_quantity(timeout_s, "s")
@@ -171,25 +174,31 @@ def _wait(process: subprocess.Popen[bytes], watch: _Watch, tail: bytearray, time
 
 
 @contextlib.contextmanager
-def _exit_descriptor(pid: int) -> Any:
-    """A descriptor that becomes readable when the process ends; `None` where the kernel has none, and then the process is asked every millisecond."""
+def _waiting_for_end(pid: int) -> Iterator[Callable[[float], None]]:
+    """A function that waits for the end of a process, or so many seconds; where the kernel cannot tell, a millisecond at a time."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:
-        yield None
+        yield lambda seconds: time.sleep(min(seconds, 0.001))
         return
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+
+    def wait(seconds: float) -> None:
+        poll.poll(max(1.0, 1000 * seconds))
+
     try:
-        yield descriptor
+        yield wait
     finally:
         os.close(descriptor)
 
 
 def _hear(descriptor: int, tail: bytearray) -> bool:
-    """Take in a piece of stderr; false at its end."""
+    """Take in a piece of stderr; whether there was one."""
     try:
-        data = os.read(descriptor, 1 << 16)
+        data = os.read(descriptor, _PIPE_BYTES)
     except BlockingIOError:
-        return True
+        return False
     tail += data
     del tail[:-_TAIL_BYTES]
     return bool(data)
@@ -198,11 +207,9 @@ def _hear(descriptor: int, tail: bytearray) -> bool:
 def _failed(argv: Sequence[str], status: int, tail: bytearray) -> TargetFailed:
     how = f"exit code {status}" if status > 0 else f"ended by {signal_name(-status)}"
     said = " ".join(tail.decode("utf-8", "replace").split())[-400:]
-    return TargetFailed(
-        f"{os.path.basename(argv[0])} to end with exit code 0",
-        found=f"{how}{'; its last words: ' + said if said else ''}",
-        remedy="run it on its own",
-    )
+    name = os.path.basename(argv[1] if argv[0] == sys.executable and len(argv) > 1 else argv[0])
+    found = how + (f"; its last words: {said}" if said else "")
+    return TargetFailed(f"{name} to end with exit code 0", found=found, remedy="run it on its own and mend it")
 
 
 def _end_tree(process: subprocess.Popen[bytes]) -> None:
@@ -244,6 +251,7 @@ class _Watch:
     blocked_s: float = 0.0
     processes: int = 0
     threads: int = 0
+    max_rss_bytes: int = 0
     run_queue_ns: dict[tuple[int, str], int] = field(default_factory=dict)
     traffic: dict[int, tuple[int, int]] = field(default_factory=dict)
     clock: Callable[[], float] = time.perf_counter
@@ -265,6 +273,7 @@ class _Watch:
                 threads += 1
                 busy |= self._see(pid, task)
             self._see_traffic(pid)
+            self._see_memory(pid)
         if not busy:
             self.blocked_s += now - self.last
         self.last, self.looks = now, self.looks + 1
@@ -287,6 +296,11 @@ class _Watch:
             lines = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
             self.traffic[pid] = (int(lines["read_bytes"]), int(lines["write_bytes"]))
 
+    def _see_memory(self, pid: int) -> None:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            _, _, after = Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")
+            self.max_rss_bytes = max(self.max_rss_bytes, 1024 * int(after.split()[0]))
+
     def sample(self, wall_s: float, usage: Any) -> CommandSample:
         """The finished record."""
         return CommandSample(
@@ -297,7 +311,7 @@ class _Watch:
             major_faults=usage.ru_majflt,
             voluntary_switches=usage.ru_nvcsw,
             involuntary_switches=usage.ru_nivcsw,
-            max_rss_bytes=1024 * usage.ru_maxrss,
+            max_rss_bytes=self.max_rss_bytes or None,
             run_queue_s=sum(self.run_queue_ns.values()) / 1e9 if self.run_queue_ns else None,
             blocked_s=min(self.blocked_s, wall_s) if self.looks else None,
             read_bytes=sum(read for read, _ in self.traffic.values()) if self.traffic else None,

@@ -7,6 +7,7 @@ bytes are counted elsewhere. Needs onnxruntime (extra `onnx`), loaded here and o
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -57,9 +58,7 @@ def prepare_onnx(spec: TargetSpec, transform: Transform | None = None) -> Prepar
     return Prepared(
         call=lambda: run(None, arrays),
         info=_info(spec, threads, feeds, tuple(session.get_providers())),
-        flavour=OnnxFlavour(
-            model_path=path, feeds=arrays, outputs=outputs, threads=threads, session_options=options, providers=(_PROVIDER,)
-        ),
+        flavour=OnnxFlavour(model_path=path, feeds=arrays, outputs=outputs, threads=threads, session_options=options, providers=(_PROVIDER,)),
         warnings=list(feeds.cautions),
         user_files=(path,),
     )
@@ -133,16 +132,18 @@ def _why_not(path: str, error: Exception) -> ReadError:
         size = os.path.getsize(path)
         remedy = "copy or export the model again"
         return ReadError(f"an ONNX model in {name}", found=f"{size} bytes that are no whole model: cut short or damaged", remedy=remedy)
-    if "NOT_IMPLEMENTED" in text or "is not a registered function/op" in text or "opset" in text.lower():
+    if "NOT_IMPLEMENTED" in text or "is not a registered function/op" in text or "No Op registered" in text or "opset" in text.lower():
         remedy = "update onnxruntime, or export the model with operators and an opset that it knows"
         return ReadError(f"a model that onnxruntime can run in {name}", found=text, remedy=remedy)
     return ReadError(f"a model that onnxruntime can load in {name}", found=text, remedy="check the model with onnx.checker, or export it again")
 
 
 def _short(error: Exception) -> str:
-    # The runtime writes its source file and line in front of the message, and a build path with it.
+    """The runtime's message without its own error number, source line and build path."""
     text = " ".join(str(error).split())
-    return text.rsplit(") ", 1)[-1] if ".cc:" in text and ") " in text else text
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : (\w+) : ", r"\1: ", text)
+    text = re.sub(r"Load model from .+? failed: ?", "", text)
+    return re.sub(r"\S+\.(cc|h):\d+ .*?\) (?=[A-Z])", "", text)
 
 
 def _refuse_size(path: str) -> None:

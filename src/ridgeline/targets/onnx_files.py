@@ -52,9 +52,8 @@ def _folder(path: str, slots: Sequence[InputSlot]) -> Arrays:
         return _folder(os.path.join(path, "test_data_set_0"), slots)
     by_number = {int(match[1]): name for name in names if (match := _NUMBERED.fullmatch(name))}
     found = {slots[number].name: _tensor(os.path.join(path, name)) for number, name in by_number.items() if number < len(slots)}
-    for name in names:
-        if name.endswith(".npy"):
-            found[name.removesuffix(".npy")] = _load(os.path.join(path, name))
+    wanted = {f"{slot.name}.npy": slot.name for slot in slots}
+    found |= {wanted[name]: _load(os.path.join(path, name)) for name in names if name in wanted}
     if not found:
         raise UsageError("a folder of NAME.npy or input_0.pb", found=f"{', '.join(names[:8]) or 'nothing'} in {path}", remedy="put the inputs there")
     return found

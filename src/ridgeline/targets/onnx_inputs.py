@@ -28,8 +28,8 @@ _DTYPES = {
 _SAMPLE_RATE = 16_000
 _TOKENS = 100
 #: Sizes tried for open axes, best guess first: pictures, audio, and sequences of tokens or features.
-_HEIGHT = (224, 320, 640, 48, 32)
-_WIDTH = (224, 320, 640, 320, 100)
+_HEIGHT = (224, 48, 320, 640, 32)
+_WIDTH = (224, 320, 320, 640, 100)
 _AUDIO = (512, 576, 16_000, 1024, 128)
 _SEQUENCE = (128, 64, 512, 16, 1)
 _ATTEMPTS = 5

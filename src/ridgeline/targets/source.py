@@ -77,8 +77,9 @@ def own_files(root: str, main: str) -> tuple[str, ...]:
     for module in list(sys.modules.values()):
         with contextlib.suppress(Exception):  # modules may be lazy objects of any kind
             file = module.__file__
-            if isinstance(file, str) and is_own_file(file, root):
-                found.add(os.path.abspath(file))
+            # Some libraries write a made-up relative name there.
+            if isinstance(file, str) and os.path.isabs(file) and is_own_file(file, root):
+                found.add(os.path.normpath(file))
     return (main, *sorted(found - {main}))
 
 
@@ -165,7 +166,8 @@ def _run(load: Callable[[], Any], what: str) -> Any:
     try:
         return load()
     except SyntaxError as error:
-        found = f"{error.filename or what}:{error.lineno}: {error.msg}"
+        line = f":{error.lineno}" if error.lineno else ""
+        found = f"{error.filename or what}{line}: {error.msg}"
         raise UsageError("Python source without errors", found=found, remedy="mend the line") from error
     except ImportError as error:
         place = _line_of(error)
