@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .items import CostOf, Item, Reading
+from .items import CostOf, Item, Reading, best_window
 
 __all__ = ["dispatch_items", "missing_libraries"]
 
@@ -78,7 +78,7 @@ def _per_call(call: Callable[[], object]) -> Reading:
         count = max(100, int(0.8 * seconds / max(_timed(call, 100), 1e-7)) * 100)
         return (_timed(call, count) - _timed_loop(count)) / count
 
-    return read
+    return best_window(read, min)
 
 
 def _timed(call: Callable[[], object], count: int) -> float:

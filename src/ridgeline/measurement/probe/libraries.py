@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Engine, Precision
 
-from .items import Item, RateOf, Reading
+from .items import Item, RateOf, Reading, best_window
 
 __all__ = ["library_items", "numpy_items", "torch_items"]
 
@@ -119,7 +119,7 @@ def _rate(call: Callable[[], object], elements: int) -> Reading:
             now = time.perf_counter()
         return calls * elements / (now - start)
 
-    return read
+    return best_window(read)
 
 
 def _with_threads(torch: Any, threads: int, read: Reading) -> Reading:

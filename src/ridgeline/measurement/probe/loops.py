@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from ridgeline.core import Engine, MemoryLevel, Precision
 
-from .items import CostOf, Item, RateOf, Reading
+from .items import CostOf, Item, RateOf, Reading, best_window
 from .working_sets import WorkingSet, working_sets
 
 __all__ = ["Native", "cycle_item", "fma_items", "latency_items", "stream_items", "system_cost_items"]
@@ -18,6 +18,8 @@ __all__ = ["Native", "cycle_item", "fma_items", "latency_items", "stream_items",
 _MIXES: tuple[Engine, ...] = ("read", "copy", "triad", "fill")
 #: From here on touching the set takes longer than measuring with it.
 _COSTLY_BYTES = 256 << 20
+#: And from here on it takes too long to be done once for every window.
+_SLOW_BYTES = 12 << 20
 
 
 class Native(Protocol):
@@ -99,7 +101,7 @@ def cycle_item(native: Native, cpus: tuple[int, ...]) -> Item:
     """The clock: cycles per second of scalar code."""
     return Item(
         goal=CostOf(name="clock", unit="Hz"),
-        read=lambda seconds, number: native.clock_rate(seconds, _one(cpus, number)),
+        read=best_window(lambda seconds, number: native.clock_rate(seconds, _one(cpus, number))),
         origin="chain of one-cycle additions",
     )
 
@@ -132,7 +134,7 @@ def _fma_reading(native: Native, precision: str, threads: int, cpus: tuple[int, 
         operations, elapsed_s = native.fma(precision, seconds, _some(cpus, threads, number))
         return operations / elapsed_s
 
-    return read
+    return best_window(read)
 
 
 def _stream_reading(native: Native, mix: str, held: WorkingSet, cpus: tuple[int, ...]) -> Reading:
@@ -140,8 +142,11 @@ def _stream_reading(native: Native, mix: str, held: WorkingSet, cpus: tuple[int,
         moved, elapsed_s = native.stream(mix, held.per_thread_bytes, seconds, _some(cpus, held.threads, number))
         return moved / elapsed_s
 
-    return read
+    return read if held.total_bytes >= _SLOW_BYTES else best_window(read)
 
 
 def _chase_reading(native: Native, size: int, cpus: tuple[int, ...]) -> Reading:
-    return lambda seconds, number: native.chase(size, seconds, _one(cpus, number))
+    def read(seconds: float, number: int) -> float:
+        return native.chase(size, seconds, _one(cpus, number))
+
+    return read if size >= _SLOW_BYTES else best_window(read, min)

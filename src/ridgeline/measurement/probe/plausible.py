@@ -1,17 +1,19 @@
 """Numbers that no processor of this clock and width could reach: faults of the measurement, to be explained and never believed.
 
-Bounds are generous port counts: on x86 two multiply-adds and two 512-bit loads a cycle (three loads of narrower vectors), on others four and three; the
-clock is the fastest seen. A latency under three cycles is no load. And all threads together are not slower than one of them: where they seem so, they
-waited for a CPU that somebody else had.
+Bounds are generous port counts: on x86 two multiply-adds and two 512-bit loads a cycle (three loads of narrower vectors), on others four and
+three; the clock is the fastest seen. A latency under three cycles is no load. And all threads together are not slower than one of them: where they
+seem so, they waited for a CPU that somebody else had.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from ridgeline.core import Ceiling, Quantity
 
-__all__ = ["implausible", "without_starved"]
+__all__ = ["implausible", "replace_starved"]
 
 #: Clocks differ a little between readings.
 _MARGIN = 1.1
@@ -34,19 +36,30 @@ def implausible(ceilings: Sequence[Ceiling], clock: Quantity | None, vector_bits
     return tuple(notes)
 
 
-def without_starved(ceilings: Sequence[Ceiling]) -> tuple[tuple[Ceiling, ...], tuple[str, ...]]:
-    """The ceilings without arithmetic of all threads that is far slower than that of one, and a sentence about what was left out."""
+def replace_starved(ceilings: Sequence[Ceiling]) -> tuple[tuple[Ceiling, ...], tuple[str, ...]]:
+    """The ceilings, arithmetic of all threads that came out far slower than one replaced by an assumption, and a sentence that says so.
+
+    The threads of a library wait for each other: beside a busy neighbour a parallel call can take a hundred times as long. The ceiling then is
+    assumed to be n times that of one thread, with the interval down to one thread.
+    """
     alone = {(c.engine, c.precision, c.library): c.rate.value for c in ceilings if c.threads == 1 and c.level is None}
 
     def starved(ceiling: Ceiling) -> bool:
         one = alone.get((ceiling.engine, ceiling.precision, ceiling.library), 0.0)
         return ceiling.level is None and ceiling.threads > 1 and ceiling.rate.value < _STARVED * one
 
-    kept = tuple(c for c in ceilings if not starved(c))
-    left_out = [f"{c.engine} {c.precision} {c.library}" for c in ceilings if starved(c)]
-    if not left_out:
+    kept = tuple(_assumed(c, alone[c.engine, c.precision, c.library]) if starved(c) else c for c in ceilings)
+    names = [f"{c.engine} {c.precision} {c.library}" for c in ceilings if starved(c)]
+    if not names:
         return kept, ()
-    return kept, (f"Left out, since all threads came out slower than one, as when another program has a CPU: {', '.join(left_out)}.",)
+    return kept, (f"All threads came out slower than one, as when another program has a CPU; n × one thread was assumed: {', '.join(names)}.",)
+
+
+def _assumed(ceiling: Ceiling, one: float) -> Ceiling:
+    all_threads = ceiling.threads * one
+    origin = f"{ceiling.threads} × one thread; measured {ceiling.rate}, which was disturbed"
+    rate = Quantity(value=all_threads, low=one, high=all_threads, confidence=0.5, unit=ceiling.rate.unit, source="assumed", origin=origin)
+    return msgspec.structs.replace(ceiling, rate=rate, stable=False)
 
 
 def _is_beyond(ceiling: Ceiling, bound: float | None, hz: float) -> bool:

@@ -17,7 +17,7 @@ from .dispatch import dispatch_items, missing_libraries
 from .items import CostOf, Item, RateOf
 from .libraries import library_items
 from .loops import Native, cycle_item, fma_items, latency_items, stream_items, system_cost_items
-from .plausible import implausible, without_starved
+from .plausible import implausible, replace_starved
 from .rounds import FULL, QUICK, Effort, Readings, Report, take_readings
 from .summary import Summary, summarise
 from .surroundings import look, surroundings_notes
@@ -100,7 +100,7 @@ def _device(
         for item, values in zip(items, readings.values, strict=True)
         if values
     ]
-    ceilings, starved = without_starved([_ceiling(item.goal, summary) for item, summary in summaries if isinstance(item.goal, RateOf)])
+    ceilings, starved = replace_starved([_ceiling(item.goal, summary) for item, summary in summaries if isinstance(item.goal, RateOf)])
     costs = tuple(
         Cost(name=item.goal.name, library=item.goal.library, seconds=summary.quantity)
         for item, summary in summaries
