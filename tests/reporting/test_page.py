@@ -197,7 +197,7 @@ def test_formatted_times_read_back_in_order(value: float, relative: float) -> No
 
 def test_cells() -> None:
     assert format_cell(share(0.0004)) == "<0.1%"
-    assert format_cell(count(0)) == "0"
+    assert [format_cell(count(value)) for value in (0, 7, 2000, 2.5, 1234.56)] == ["0", "7", "2000", "2.5", "1234.6"]
     assert format_cell(count(2.5)) == "2.5"
     assert format_cell(missing("because")) == "—"
     assert format_cell(speedup((1.5, 1.5))) == "1.50×"

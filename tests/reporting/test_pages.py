@@ -71,7 +71,7 @@ def test_a_run_shows_its_diagnosis_or_what_was_measured(stored_run: Run) -> None
     assert run_page(stored_run) == page(stored_run.diagnosis)
     text = terminal(run_page(msgspec.structs.replace(stored_run, diagnosis=None)), 100)
     assert stored_run.id in text
-    assert "1000" in text or "1.00 k" in text
+    assert "1000" in text
     assert "No diagnosis" in text
 
 

@@ -172,7 +172,8 @@ def _levels(diagnosis: Diagnosis) -> tuple[Section, ...]:
     )
     rows = tuple(
         (
-            count(level.level), words(level.instrument), seconds(level.total_s, reason="it takes none"), quantity(level.ratio_to_ground_truth, "not checked"),
+            count(level.level), words(level.instrument), seconds(level.total_s, reason="it takes none"),
+            quantity(level.ratio_to_ground_truth, "not checked"),
             words(_observer(level)),
         )
         for level in diagnosis.levels

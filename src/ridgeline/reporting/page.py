@@ -22,6 +22,8 @@ __all__ = [
 DASH = "—"
 # An interval narrower than three figures show would look like no interval at all; up to this many figures are written to keep it visible.
 _MOST_DIGITS = 7
+# A count under this is written out: 2000 samples are not 2.00 k.
+_EXACT_COUNT = 1e7
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,6 +237,6 @@ def format_cell(cell: Cell, *, interval: bool = True) -> str:
 def _written(value: float, unit: str, digits: int) -> str:
     if unit == "share":
         return format_share(value)
-    if unit == "count" and 0 < abs(value) < 100 and value != int(value):
-        return f"{value:.{digits}g}"
+    if unit == "count" and abs(value) < _EXACT_COUNT:
+        return f"{int(value)}" if value == int(value) else f"{value:.{digits}g}" if abs(value) < 100 else f"{value:.1f}"
     return format_quantity(value, unit, digits)
