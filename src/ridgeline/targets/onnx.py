@@ -44,8 +44,10 @@ def prepare_onnx(spec: TargetSpec, transform: Transform | None = None) -> Prepar
     threads = spec.threads or read_machine().cpus_usable
     options = _options_maker(runtime, threads)
 
-    def make() -> Any:
-        return runtime.InferenceSession(path, options(), providers=[_PROVIDER])
+    def make(*, silent: bool = False) -> Any:
+        made = options()
+        made.log_severity_level = _FATAL_ONLY if silent else _ERRORS_ONLY
+        return runtime.InferenceSession(path, made, providers=[_PROVIDER])
 
     session = _load(runtime, path, make)
     slots = [InputSlot(name=entry.name, kind=entry.type, shape=tuple(entry.shape)) for entry in session.get_inputs()]

@@ -85,10 +85,12 @@ class CommandFlavour:
     """A command line: every call is a process of its own.
 
     Attributes:
+        in_process: where the command runs a Python script with this interpreter, the same source run here; else null.
         samples: one entry a call so far.
     """
 
     argv: tuple[str, ...]
+    in_process: Callable[[], Any] | None = None
     samples: list[CommandSample] = field(default_factory=list)
 
 
