@@ -32,10 +32,10 @@ from ridgeline.core import (
     quotient,
 )
 from ridgeline.machine import ClockWatch
-from ridgeline.targets import Prepared, TargetSpec
+from ridgeline.targets import CommandFlavour, CommandSample, Prepared, ScriptFlavour, TargetSpec
 from ridgeline.targets import prepare as prepare_target
 
-from . import harness, stacks, wall_split
+from . import commands, harness, stacks, wall_split
 from .medians import median_of
 from .sentinels import SentinelLoop
 
@@ -98,6 +98,7 @@ class _Session:
     """The prepared target of this process."""
 
     current: Prepared | None = None
+    runs: tuple[CommandSample, ...] = ()
 
 
 def _prepared() -> Prepared:
@@ -125,13 +126,12 @@ def ground_truth(
     loop = SentinelLoop(device, _own_cpu())
     watch = ClockWatch()
     watch.start()
-    found = harness.measure(
-        prepared.call,
-        synchronise=prepared.synchronise,
-        plan=harness.Plan(budget_s=budget_s, samples=samples, at_least=at_least),
-        sentinel=loop.run,
-        report=(lambda label, fraction: report([label, fraction])) if report else None,
-    )
+    plan = harness.Plan(budget_s=budget_s, samples=samples, at_least=at_least)
+    say = (lambda label, fraction: report([label, fraction])) if report else None
+    if isinstance(prepared.flavour, CommandFlavour | ScriptFlavour):
+        found, _Session.runs = commands.measure_command(prepared.call, plan=plan, sentinel=loop.run, report=say)
+    else:
+        found = harness.measure(prepared.call, synchronise=prepared.synchronise, plan=plan, sentinel=loop.run, report=say)
     seen = watch.stop()
     return GroundTruthReport(
         samples=found.samples,
@@ -148,8 +148,28 @@ def ground_truth(
 def split(seconds: float) -> SplitReport:
     """Level 2: the wall split, over calls of their own."""
     prepared = _prepared()
+    inside = _inside(prepared)
+    if inside is not None:
+        return _split_runs(inside, seconds)
     seen = wall_split.observe(prepared.call, synchronise=prepared.synchronise, seconds=seconds)
     return SplitReport(split=wall_split.split(seen), wall_s=median_of(seen.walls, "calls under the samplers"))
+
+
+def _inside(prepared: Prepared) -> Callable[[], Any] | bool | None:
+    """For a target whose calls are processes: its source as a call in this process, or False where it is not Python's; `None` for any other
+    target."""
+    if not isinstance(prepared.flavour, CommandFlavour | ScriptFlavour):
+        return None
+    return prepared.flavour.in_process or False
+
+
+def _split_runs(inside: Callable[[], Any] | bool, seconds: float) -> SplitReport:
+    seen = None
+    if callable(inside):
+        inside()  # imports and caches, which the runs from outside have each time
+        seen = wall_split.observe(inside, seconds=seconds)
+    split = commands.split_command(_Session.runs, (seen.interpreter_samples, seen.cpu_samples) if seen else None)
+    return SplitReport(split=split, wall_s=median_of([run.wall_s for run in _Session.runs], "runs of the command"))
 
 
 def operators(seconds: float, iterations: int = 10) -> OperatorsReport:
@@ -223,7 +243,13 @@ def dispatch(table: OpTable, device: Device | None = None) -> DispatchFit:
 def hot_spots(seconds: float) -> HotSpots:
     """Level 5: sampled lines of the calling thread, over calls of their own."""
     prepared = _prepared()
-    return stacks.sample_lines(prepared.call, synchronise=prepared.synchronise, seconds=seconds, user_files=prepared.user_files)
+    inside = _inside(prepared)
+    if inside is False:
+        raise BackendUnavailable(
+            "lines of a program that is not Python's", found="no instrument for it yet", remedy="give the function itself, or a Python script"
+        )
+    call = inside if callable(inside) else prepared.call
+    return stacks.sample_lines(call, synchronise=prepared.synchronise, seconds=seconds, user_files=prepared.user_files)
 
 
 def _own_cpu() -> int:
