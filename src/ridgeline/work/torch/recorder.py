@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable
+from itertools import compress
 from typing import Any
 
 import msgspec
@@ -167,13 +168,23 @@ def module_storages() -> list[Any]:
 
     The collector's list of objects is read instead of a global module hook, since such a hook switches off fast paths and so changes what runs.
     """
+    classes = _subclasses(torch.nn.Module)
+    live = gc.get_objects()
     found: dict[int, Any] = {}
-    for candidate in gc.get_objects():
-        # type() and not isinstance(): a proxy may run code when asked for its class.
-        if issubclass(type(candidate), torch.nn.Module):
-            for tensor in (*_own(candidate, "_parameters"), *_own(candidate, "_buffers")):
-                found[id(tensor)] = tensor
+    # By exact type and without a Python loop: a process holds hundreds of thousands of objects, and a proxy may run code when asked for its class.
+    for module in compress(live, map(classes.__contains__, map(type, live))):
+        for tensor in (*_own(module, "_parameters"), *_own(module, "_buffers")):
+            found[id(tensor)] = tensor
     return list(found.values())
+
+
+def _subclasses(root: type) -> set[type]:
+    found, todo = {root}, [root]
+    while todo:
+        new: set[type] = set(type.__subclasses__(todo.pop())) - found
+        found |= new
+        todo += new
+    return found
 
 
 def _own(module: Any, name: str) -> list[Any]:

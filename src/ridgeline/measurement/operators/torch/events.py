@@ -7,6 +7,7 @@ transparent: its own time is overhead between operators, not an operator's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import msgspec
 
@@ -40,6 +41,7 @@ def is_compiled(name: str) -> bool:
     return name.startswith("## Call CompiledFxGraph") or "cpp_fused" in name
 
 
+@cache  # names repeat by the hundred thousand
 def is_operator(name: str) -> bool:
     """Whether the record is an operator: a qualified name that is not the autograd engine's or the profiler's, or a compiled graph."""
     return is_compiled(name) or ("::" in name and not name.startswith(("autograd::", "torch::", "profiler::", "c10d::")) and " " not in name)

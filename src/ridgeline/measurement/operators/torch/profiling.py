@@ -18,7 +18,7 @@ from .trace import Iteration, take
 __all__ = ["profile", "profile_once", "record_or_explain"]
 
 # Records of all calls together that are still digested in seconds.
-_EVENT_BUDGET = 400_000
+_EVENT_BUDGET = 200_000
 
 
 def profile(
