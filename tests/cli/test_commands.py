@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 
 from ridgeline.cli import cli
-from ridgeline.core import Run
+from ridgeline.core import Device, DoctorReport, Finding, Run
 from ridgeline.core.documents import decode
 from ridgeline.notebook import Notebook
 
@@ -137,3 +138,48 @@ def test_calc(run: Call) -> None:
 def test_a_stored_document_survives_the_command_line(run: Call, kept: Run, tmp_path: Path) -> None:
     with Notebook.open(tmp_path / "notebook.sqlite") as book:
         assert decode(run("show", "last", "--json")[1].encode(), Run, book.blobs) == kept
+
+
+def test_probe_passes_its_options_and_shows_the_device(run: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ridgeline.flows.probe as flow
+
+    asked: list[dict[str, object]] = []
+
+    def probe(**options: object) -> Device:
+        asked.append(options)
+        return Device(name="Test CPU", kind="cpu", notes=("rough",))
+
+    monkeypatch.setattr(flow, "probe", probe)
+    code, out, _ = run("probe", "--quick", "--force")
+    assert code == 0
+    assert "Test CPU" in out
+    assert (asked[0]["quick"], asked[0]["refresh"]) == (True, True)
+    assert json.loads(run("probe", "--json")[1])["schema"] == "ridgeline.device/1"
+    assert (asked[1]["quick"], asked[1]["refresh"]) == (False, False)
+
+
+def test_doctor(run: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ridgeline.flows.doctor as flow
+
+    asked: list[str | None] = []
+
+    def doctor(*, notebook: str | None) -> DoctorReport:
+        asked.append(notebook)
+        return DoctorReport(machine="Test CPU", fingerprint="f", findings=(Finding(name="GPU", ok=None, detail="none seen"),))
+
+    monkeypatch.setattr(flow, "doctor", doctor)
+    code, out, _ = run("doctor", "--notebook", "x.sqlite")
+    assert code == 0
+    assert "GPU: none seen" in out
+    assert json.loads(run("doctor", "--json")[1])["schema"] == "ridgeline.doctor/1"
+    assert asked == ["x.sqlite", None]
+
+
+def test_replay_draws_the_verdict_again(run: Call, kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ridgeline.flows.show as flow
+
+    assert kept.diagnosis is not None
+    again = msgspec.structs.replace(kept.diagnosis, headline="Drawn again.")
+    monkeypatch.setattr(flow, "replay", lambda stored: again if stored == kept else None)
+    assert "Drawn again." in run("show", "last", "--replay")[1]
+    assert json.loads(run("show", "last", "--replay", "--json")[1])["headline"] == "Drawn again."

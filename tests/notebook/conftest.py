@@ -40,9 +40,22 @@ def _server_user() -> str | None:
     pytest.skip("no user to run PostgreSQL as")
 
 
+@pytest.fixture
+def postgres(_server: str) -> Iterator[str]:
+    """URL of a database without tables; what a test leaves there is dropped."""
+    from sqlalchemy import create_engine, text
+
+    yield _server
+    engine = create_engine(_server)
+    with engine.begin() as connection:
+        for table in ("runs", "blobs", "experiments", "migrations"):
+            connection.execute(text(f"DROP TABLE IF EXISTS ridgeline_{table}"))
+    engine.dispose()
+
+
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """URL of an empty database of a server that lives as long as the tests."""
+def _server() -> Iterator[str]:
+    """A server that lives as long as the tests."""
     pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'ridgeline[postgres]'")
     if shutil.which("initdb") is None or shutil.which("pg_ctl") is None:
         pytest.skip("initdb and pg_ctl are not on PATH: install a PostgreSQL server to run these tests")

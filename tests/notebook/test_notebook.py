@@ -26,20 +26,8 @@ def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
         with Notebook.open(tmp_path / "n.sqlite") as opened:
             yield opened
         return
-    url = request.getfixturevalue("postgres")
-    with Notebook.open(url) as opened:
+    with Notebook.open(request.getfixturevalue("postgres")) as opened:
         yield opened
-    _emptied(url)
-
-
-def _emptied(url: str) -> None:
-    from sqlalchemy import create_engine, text
-
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        for table in ("runs", "blobs", "experiments", "migrations"):
-            connection.execute(text(f"DROP TABLE IF EXISTS ridgeline_{table}"))
-    engine.dispose()
 
 
 def _named(run: Run, identity: str, **changes: object) -> Run:
