@@ -12,16 +12,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from statistics import median
+from itertools import groupby
 from typing import Any
 
 from ridgeline.core import BackendUnavailable, DispatchFit, Quantity, UsageError
-from ridgeline.work.torch import RecordedOp, record
+from ridgeline.stats import theil_sen_slope
+from ridgeline.work.torch import RecordedOp
 from ridgeline.work.torch.recorded import base_name
 
+from .events import Event, Forest
+from .profiling import record_or_explain
 from .table import median_seconds
+from .trace import take
 
-__all__ = ["count_operators", "fit_dispatch", "theil_sen"]
+__all__ = ["count_operators", "fit_dispatch"]
 
 _CHAIN = 64
 _UNARY = (
@@ -32,16 +36,15 @@ _BINARY = ("add", "sub", "mul", "div", "maximum", "minimum", "eq", "lt", "gt")
 
 
 def count_operators(call: Callable[[], Any]) -> int:
-    """Operators that one call dispatches, views not counted."""
-    return sum(not op.is_view for op in record(call))
+    """Operators that one call dispatches, views not counted; where the call cannot be recorded, the top-level ones of a profile."""
+    ops, failed = record_or_explain(call)
+    if failed:
+        return sum(len(Forest(list(events)).roots()) for _, events in groupby(_by_lane(take(call)[0].events), key=lambda event: event.lane))
+    return sum(not op.is_view for op in ops)
 
 
-def theil_sen(x: Sequence[float], y: Sequence[float]) -> float:
-    """Median of the slopes of all pairs of points with different x (Sen 1968)."""
-    slopes = [(y[j] - y[i]) / (x[j] - x[i]) for i in range(len(x)) for j in range(i) if x[i] != x[j]]
-    if not slopes:
-        raise UsageError("two points with different x", found=f"x = {list(x)}", remedy="time at least two chain lengths")
-    return median(slopes)
+def _by_lane(events: Sequence[Event]) -> list[Event]:
+    return sorted(events, key=lambda event: event.lane)
 
 
 def fit_dispatch(ops: Sequence[RecordedOp], *, counts: Sequence[int] = (10, 30, 100, 300), repetitions: int = 11) -> DispatchFit:
@@ -80,7 +83,8 @@ def _positive(slopes: list[float]) -> Quantity:
 
 
 def _slope(chain: Sequence[Callable[[], Any]], counts: Sequence[int]) -> float:
-    return theil_sen([float(count) for count in counts], [_time(chain, count) for count in counts])
+    lengths = sorted(set(counts))
+    return theil_sen_slope([_time(chain, count) for count in lengths], lengths)[0]
 
 
 def _time(chain: Sequence[Callable[[], Any]], count: int) -> float:

@@ -6,7 +6,6 @@ and the record disagree, and what the reader is told about it. Work comes from `
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from statistics import median
@@ -14,6 +13,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from ridgeline.core import OperatorRow, OpTable, Placement, Quantity, UsageError
+from ridgeline.stats import interval_ranks
 from ridgeline.work.torch import RecordedOp, Work, work_of
 
 from .alignment import Accounts, account
@@ -73,19 +73,15 @@ def tabulate(ops: Sequence[RecordedOp], iterations: Sequence[Iteration], *, thre
 def median_seconds(nanoseconds: Sequence[float], origin: str) -> Quantity:
     """Median and its distribution-free interval from order statistics, in seconds.
 
-    The k-th smallest and k-th largest of n hold the median with probability 1 − 2·P(Bin(n, ½) < k); k is the largest for which that is ≥ 95 %,
-    else 1.
-    Source: David and Nagaraja, Order Statistics, 3rd edition, section 7.1.
+    With fewer than six values no interval reaches 95 %: then it is the smallest and the largest, which hold the median with 1 − 2¹⁻ⁿ.
     """
     ordered = sorted(nanoseconds)
     n = len(ordered)
-    tails = [2 * sum(math.comb(n, i) for i in range(k)) / 2**n for k in range(1, n // 2 + 1)]
-    k = max((rank for rank, tail in enumerate(tails, 1) if tail <= 0.05), default=1)
-    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
-    confidence = 1 - tails[k - 1] if tails else 0.01
-    low, high = ordered[k - 1] * 1e-9, ordered[n - k] * 1e-9
-    value = min(max(middle * 1e-9, low), high)
-    return Quantity(value=value, low=low, high=high, confidence=max(0.01, confidence), unit="s", source="measured", origin=origin)
+    # A single value says nothing about its spread; Quantity has no zero for that.
+    low, high, coverage = interval_ranks(n, 0.5) or (1, n, max(0.01, 1 - 2.0 ** (1 - n)))
+    ends = ordered[low - 1] * 1e-9, ordered[high - 1] * 1e-9
+    value = min(max(median(ordered) * 1e-9, ends[0]), ends[1])
+    return Quantity(value=value, low=ends[0], high=ends[1], confidence=coverage, unit="s", source="measured", origin=origin)
 
 
 def union_ns(events: Sequence[Event]) -> int:
