@@ -22,8 +22,8 @@ __all__ = ["DTYPES", "SMALL", "Model", "bodies", "load", "unique"]
 
 #: Constants up to this many elements keep their numbers: shapes, axes, exponents.
 SMALL = 1024
-#: Bodies inside bodies; real models have three or four.
-DEEPEST = 32
+#: Bodies inside bodies; real models have three or four, and protobuf itself gives up at about thirty.
+DEEPEST = 24
 # Inlining a function may multiply the nodes; beyond this a file is hostile.
 _MOST_NODES = 1_000_000
 

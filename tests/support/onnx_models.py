@@ -1,0 +1,45 @@
+"""Small ONNX models for the tests, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from ridgeline.work.onnx import Node, Value
+
+ELEMENTS = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32, "bool": TensorProto.BOOL, "int8": TensorProto.INT8,
+            "uint8": TensorProto.UINT8, "float16": TensorProto.FLOAT16}  # fmt: skip
+
+
+def tensor(name: str, *shape: int | str, dtype: str = "float32") -> Any:
+    return helper.make_tensor_value_info(name, ELEMENTS[dtype], list(shape))
+
+
+def model(
+    nodes: Sequence[Any],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any] | Sequence[str],
+    constants: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    opset: int = 17,
+    **extra: Any,
+) -> onnx.ModelProto:
+    ends = [helper.make_tensor_value_info(end, TensorProto.FLOAT, None) if isinstance(end, str) else end for end in outputs]
+    weights = [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
+    graph = helper.make_graph(list(nodes), "test", list(inputs), ends, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8, **extra)
+
+
+def zeros(*shape: int) -> np.ndarray[Any, Any]:
+    return np.zeros(shape, dtype=np.float32)
+
+
+def value(name: str, *shape: int, dtype: str = "float32", constant: bool = False, content: tuple[float, ...] | None = None) -> Value:
+    return Value(name=name, shape=shape, dtype=dtype, constant=constant, content=content)
+
+
+def node(kind: str, inputs: Sequence[Value | None], outputs: Sequence[Value], domain: str = "", **attributes: Any) -> Node:
+    return Node(kind=kind, domain=domain, inputs=tuple(inputs), outputs=tuple(outputs), attributes=attributes)
