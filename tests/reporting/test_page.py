@@ -11,7 +11,7 @@ from ridgeline.core import Diagnosis, Quantity, Where
 from ridgeline.core.units import parse
 from ridgeline.reporting import Bars, Cell, Items, Page, Pairs, Table, format_cell, page
 from ridgeline.reporting.diagnosis_page import place
-from ridgeline.reporting.page import count, missing, quantity, seconds, share, speedup
+from ridgeline.reporting.page import count, fraction, missing, quantity, seconds, share, speedup
 
 _ORDER = [
     "Verdict", "What to do", "What was tried", "How long it really takes", "Where the time goes", "Operators", "Levels", "Evidence", "Runners-up",
@@ -200,5 +200,11 @@ def test_cells() -> None:
     assert [format_cell(count(value)) for value in (0, 7, 2000, 2.5, 1234.56)] == ["0", "7", "2000", "2.5", "1234.6"]
     assert format_cell(count(2.5)) == "2.5"
     assert format_cell(missing("because")) == "—"
+    assert format_cell(fraction(None, "because")) == "—"
+    wide = Quantity(value=0.0957, low=0.0796, high=0.142, confidence=0.95, unit="1", source="measured")
+    assert format_cell(fraction(wide)) == "0.10 [0.08, 0.14]"
+    narrow = Quantity(value=0.5, low=0.4996, high=0.5001, confidence=0.95, unit="1", source="measured")
+    assert format_cell(fraction(narrow)) == "0.5000 [0.4996, 0.5001]"
+    assert format_cell(fraction(Quantity.exact(0.0001, "1"))) == "<0.01"
     assert format_cell(speedup((1.5, 1.5))) == "1.50×"
     assert format_cell(quantity(Quantity.exact(4e6, "B"))) == "4.00 MB"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ridgeline.core import Diagnosis, GroundTruth, LevelSummary, OperatorSummary
 from ridgeline.stats import minimum_samples
 
-from .page import Bars, Block, Cell, Column, Pair, Pairs, Paragraph, Section, Table, count, missing, number, quantity, seconds, share, words
+from .page import Bars, Block, Cell, Column, Pair, Pairs, Paragraph, Section, Table, count, fraction, missing, number, quantity, seconds, share, words
 
 __all__ = ["OPERATORS_SHOWN", "measured_sections"]
 
@@ -127,10 +127,11 @@ def _operators(diagnosis: Diagnosis) -> tuple[Block, ...]:
 def _operator_row(op: OperatorSummary) -> tuple[Cell, ...]:
     untimed = "the level was perturbed"
     unknown = op.reason or "work or time unknown"
+    no_arithmetic = "it only moves data" if op.flop == 0 else unknown
     name = f"{op.name} (inserted)" if op.inserted else op.name
     return (
         words(name), words(op.kind), count(op.calls), seconds(op.total_s, reason=untimed), share(op.share, untimed),
-        quantity(op.f_c, unknown), quantity(op.f_b, unknown), words(op.bound), number(op.intensity, "1", reason=unknown),
+        fraction(op.f_c, no_arithmetic), fraction(op.f_b, unknown), words(op.bound), number(op.intensity, "1", reason=unknown),
         count(op.threads, "not known"), words(op.precision, "not known"), words(op.ran_on, "not known"),
     )  # fmt: skip
 
@@ -156,7 +157,7 @@ def _observer(level: LevelSummary) -> str:
     if level.perturbed is not None:
         return "perturbed: its times are not used" if level.perturbed else "clean"
     if level.ratio_to_ground_truth is not None:
-        return "undecided: the interval straddles ±10 %"
+        return "undecided: straddles ±10 %"
     return "the ground truth" if level.level == 1 else "not checked: it takes no total"
 
 
@@ -168,7 +169,7 @@ def _levels(diagnosis: Diagnosis) -> tuple[Section, ...]:
         Column(title="instrument", flexible=True, weight=9),
         Column(title="total", right=True, weight=8),
         Column(title="÷ ground truth", right=True, weight=8),
-        Column(title="observer", flexible=True, weight=9),
+        Column(title="observer", flexible=True, least=16, weight=10),
     )
     rows = tuple(
         (

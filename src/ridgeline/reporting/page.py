@@ -15,6 +15,7 @@ from ridgeline.core.units import format_quantity, format_share, format_speedup
 
 __all__ = [
     "DASH", "Bars", "Block", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "count", "format_cell",
+    "fraction",
     "missing", "number", "quantity", "seconds", "share", "speedup", "words",
 ]  # fmt: skip
 
@@ -31,7 +32,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         value: a number in `unit`, a text, or null for what is not known.
-        unit: one of `core.units.BASE_UNITS`, `share` (0…1, written as a percentage), `speedup` (written with ×), or empty for a text.
+        unit: one of `core.units.BASE_UNITS`, `share` (0…1, written as a percentage), `fraction` (of a ceiling,
+            written with two decimals), `speedup` (written with ×), or empty for a text.
         low, high: ends of the interval, null where there is none.
         reason: why the value is null, or a remark on it.
     """
@@ -205,6 +207,12 @@ def quantity(value: Quantity | None, reason: str = "") -> Cell:
     return number(value.value, value.unit, interval, reason)
 
 
+def fraction(value: Quantity | None, reason: str = "") -> Cell:
+    """A fraction of a ceiling, such as f_c, with its interval."""
+    cell = quantity(value, reason)
+    return msgspec.structs.replace(cell, unit="fraction") if cell.known else cell
+
+
 def speedup(interval: tuple[float, float]) -> Cell:
     """A gain as (low, high); its value is the low end, which is what may be relied on."""
     return Cell(value=interval[0], unit="speedup", low=interval[0], high=interval[1])
@@ -237,6 +245,8 @@ def format_cell(cell: Cell, *, interval: bool = True) -> str:
 def _written(value: float, unit: str, digits: int) -> str:
     if unit == "share":
         return format_share(value)
+    if unit == "fraction":
+        return "<0.01" if 0 < value < 0.005 else f"{value:.{digits - 1}f}"
     if unit == "count" and abs(value) < _EXACT_COUNT:
         return f"{int(value)}" if value == int(value) else f"{value:.{digits}g}" if abs(value) < 100 else f"{value:.1f}"
     return format_quantity(value, unit, digits)
