@@ -226,7 +226,8 @@ def dispatch(table: OpTable, device: Device | None = None) -> DispatchFit:
     prepared = _prepared()
     kinds = [row.kind for row in table.rows]
     if any(kind.startswith("aten::") for kind in kinds):
-        from .operators.torch import fit_dispatch, record_or_explain
+        from .operators.torch import fit_dispatch
+        from .operators.torch.profiling import record_or_explain
 
         recorded, _ = record_or_explain(prepared.call)
         return fit_dispatch(recorded)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ridgeline.core import Quantity, Where
+from ridgeline.core import Evidence, Quantity, Where
 
-from ..case import Case, Evidence, Finding, Proposal, Rule
+from ..case import Case, Finding, Proposal, Rule
 from ..ceilings import bandwidth_ceiling, mix_of
 from ..judge import BOUND_LOW, Judged
 
