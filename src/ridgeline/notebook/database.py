@@ -54,7 +54,9 @@ class Database:
         """
         if not self.writable:
             raise UsageError(
-                "a notebook that may be written", found=f"{self.place}, which may only be read", remedy="change its permissions or give --notebook"
+                "a notebook that may be written",
+                found=f"{self.place}, which may only be read",
+                remedy="change the permissions of it and its directory, or give --notebook",
             )
         with translated(self.place), self._engine.connect() as connection:
             writer = connection.execution_options(**{_WRITE: True})

@@ -15,8 +15,7 @@ from ridgeline.core.units import format_quantity, format_share, format_speedup
 
 __all__ = [
     "DASH", "Bars", "Block", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "count", "format_cell",
-    "fraction",
-    "missing", "number", "quantity", "seconds", "share", "speedup", "words",
+    "fraction", "missing", "number", "quantity", "seconds", "share", "speedup", "words",
 ]  # fmt: skip
 
 #: What stands where a number is not known; its reason stands beside.
