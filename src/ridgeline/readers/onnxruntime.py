@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -111,7 +112,8 @@ class _Arguments(msgspec.Struct):
     node_index: str | int = -1
     input_type_shape: list[dict[str, list[int]]] = []
     output_type_shape: list[dict[str, list[int]]] = []
-    thread_scheduling_stats: _Scheduling | None = None
+    # An empty text where the session has one thread and so no pool.
+    thread_scheduling_stats: _Scheduling | str | None = None
 
 
 class _Event(msgspec.Struct):
@@ -120,7 +122,7 @@ class _Event(msgspec.Struct):
     ts: int
     dur: int
     tid: int = 0
-    args: _Arguments = _Arguments()
+    args: _Arguments = msgspec.field(default_factory=_Arguments)
 
 
 def read_profile(data: bytes) -> Profile:
@@ -170,10 +172,10 @@ def _decode(data: bytes) -> tuple[list[_Event], int]:
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """The bytes from one event's start to the next one's, without what separates them."""
+    """The bytes from one event's start to the last brace before the next one's: what follows it separates, or is the beginning of one cut short."""
     starts = [match.start() for match in _START.finditer(data)]
-    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
-        yield data[start:end].rstrip(b"], \t\r\n")
+    for start, end in pairwise([*starts, len(data)]):
+        yield data[start : data.rfind(b"}", start, end) + 1]
 
 
 def _profile(events: Sequence[_Event], excluded: list[Excluded]) -> Profile:
@@ -210,9 +212,9 @@ class _Participation:
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
-    def of(self, scheduling: _Scheduling | None) -> int | None:
-        if scheduling is None:
-            return None
+    def of(self, scheduling: _Scheduling | str | None) -> int | None:
+        if not isinstance(scheduling, _Scheduling):
+            return 0 if scheduling == "" else None
         # The counters start at zero with the pool, so a thread that was not seen yet had run nothing.
         grown = sum(worker.num_run > self._seen.get(name, 0) for name, worker in scheduling.sub_threads.items())
         self._seen.update({name: worker.num_run for name, worker in scheduling.sub_threads.items()})

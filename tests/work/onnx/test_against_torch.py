@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from support.onnx_models import model, node, tensor, value, zeros
 from onnx import helper
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from ridgeline.work.onnx import graph, op_work
+from support.onnx_models import model, node, tensor, value, zeros
 
 
 def counted(call: Callable[[], Any]) -> int:

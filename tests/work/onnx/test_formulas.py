@@ -7,9 +7,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.onnx_models import node, value
 
 from ridgeline.work.onnx import Node, Value, known_kinds, op_work
+from support.onnx_models import node, value
 
 MS, NCHWC = "com.microsoft", "com.microsoft.nchwc"
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
-from support.onnx_models import model, tensor, zeros
 
 from ridgeline.core import Graph, Op, UsageError
 from ridgeline.work.onnx import graph
+from support.onnx_models import model, tensor, zeros
 
 
 def by_kind(found: Graph, kind: str) -> list[Op]:
@@ -80,7 +80,7 @@ def test_a_view_shares_its_storage_and_costs_nothing() -> None:
 def branches(condition: str, constants: dict[str, np.ndarray[Any, Any]]) -> onnx.ModelProto:
     """If: three products in one branch, one in the other."""
     then = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["t1"]), helper.make_node("MatMul", ["t1", "w"], ["t2"]), helper.make_node("MatMul", ["t2", "w"], ["t"])],
+        [helper.make_node("MatMul", [before, "w"], [after]) for before, after in [("x", "t1"), ("t1", "t2"), ("t2", "t")]],
         "then", [], [helper.make_tensor_value_info("t", 1, None)],
     )  # fmt: skip
     other = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["e"])], "else", [], [helper.make_tensor_value_info("e", 1, None)])
@@ -145,7 +145,8 @@ def test_functions_of_the_model_are_inlined() -> None:
     function = helper.make_function("local", "Twice", ["a", "b"], ["r"], [
         helper.make_node("MatMul", ["a", "b"], ["t"]), helper.make_node("MatMul", ["t", "b"], ["r"]),
     ], [helper.make_opsetid("", 17)])  # fmt: skip
-    found = model([helper.make_node("Twice", ["x", "w"], ["y"], domain="local")], [tensor("x", 4, 4)], ["y"], {"w": zeros(4, 4)}, functions=[function])
+    call = helper.make_node("Twice", ["x", "w"], ["y"], domain="local")
+    found = model([call], [tensor("x", 4, 4)], ["y"], {"w": zeros(4, 4)}, functions=[function])
     found.opset_import.append(helper.make_opsetid("local", 1))
     listed = graph(found)
     assert [op.kind for op in listed.ops] == ["MatMul", "MatMul"]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import helper
-from support.onnx_models import model, tensor, zeros
 
 from ridgeline.core import ReadError, RidgelineError
 from ridgeline.work.onnx import graph
+from support.onnx_models import model, tensor, zeros
 
 
 @pytest.fixture

@@ -60,7 +60,10 @@ def origins(original: Sequence[Placed], optimised: Sequence[Placed]) -> dict[str
     owners = {index: name for name, index in anchors.items()}
     # What is computed from constants alone was computed before the run and stands for nothing that ran.
     variable = {name: index for name, index in maker.items() if name not in constant}
-    groups = {name: _backwards(index, original, variable, owners) for name, index in anchors.items()}
+    # A tensor that both models have is where one operator ends and the next begins.
+    shared = {value.name for part in optimised for value in part.node.written}
+    inner = {name: index for name, index in variable.items() if name not in shared}
+    groups = {name: _backwards(index, original, inner, owners) for name, index in anchors.items()}
     _forwards(original, variable, groups)
     return {part.name: _origin(part, original, groups, anchors) for part in optimised}
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ridgeline.core import OpTable, TargetFailed
+from ridgeline.work.onnx.bind import bind
 from ridgeline.work.onnx.model import bodies, load
 from ridgeline.work.onnx.node import Value
 from ridgeline.work.onnx.nodes import Placed, contents, folded_away, placed, view_sources
@@ -89,7 +90,8 @@ def profile_session(
         )
     optimised = _optimised(taken)
     written = load(model)
-    original = placed(written, _types_of(written))
+    # Inferred as far as the file alone allows: weights that are computed from constants get their shapes.
+    original = placed(written, bind(written, {}, contents(written)))
     found = matched([part for run in runs for part in run.executed], optimised.nodes)
     table = rows(runs, found, origins(original, optimised.nodes), optimised.buffers, optimised.body_results)
     walls = [run.wall_s for run in runs]
