@@ -20,72 +20,72 @@
 #define WIDEST 64         /* bytes of the widest vector */
 #define STAGGER 1344      /* array starts differ within a page, or loads would seem to hit earlier stores 4096 bytes away */
 #define WARM_BYTES ((size_t)64 << 20)
-#define LOOK_BYTES 262144 /* bytes between two looks at the clock */
+#define LOOK_BYTES 2097152 /* bytes between two looks at the clock */
 
-typedef int64_t (*kernel)(char *first, char *second, char *third, size_t bytes, long passes);
+typedef double (*kernel)(char *first, char *second, char *third, size_t bytes, long passes);
 
-/* Whole vectors of doubles or integers, eight at a time. The empty asm keeps the compiler from turning a loop into memcpy or memset, and
+/* Whole vectors of doubles, eight at a time. The empty asm keeps the compiler from turning a loop into memcpy or memset, and
  * from leaving passes out. */
 #define KEEP __asm__ volatile("" ::: "memory")
 #define EACH _Pragma("GCC unroll 64") for (int j = 0; j < BLOCK / (int)sizeof(vector); j++)
 #define BLOCKS for (size_t i = 0; i < bytes / sizeof(vector); i += BLOCK / sizeof(vector))
 
-#define STREAM_KERNELS(SUFFIX, BYTES, ATTRIBUTE)                                                                  \
-    ATTRIBUTE static int64_t read_##SUFFIX(char *first, char *second, char *third, size_t bytes, long passes)     \
-    {                                                                                                             \
-        typedef int64_t vector __attribute__((vector_size(BYTES)));                                               \
-        (void)second, (void)third;                                                                                \
-        const vector *a = (const vector *)first;                                                                  \
-        vector sum[8] = {{0}};                                                                                    \
-        for (long pass = 0; pass < passes; pass++) {                                                              \
-            KEEP;                                                                                                 \
-            BLOCKS EACH sum[j % 8] += a[i + (size_t)j];                                                           \
-        }                                                                                                         \
-        vector total = {0};                                                                                       \
-        _Pragma("GCC unroll 8") for (int j = 0; j < 8; j++) total += sum[j];                                      \
-        int64_t result = 0;                                                                                       \
-        for (size_t j = 0; j < sizeof(vector) / sizeof(int64_t); j++)                                             \
-            result += total[j];                                                                                   \
-        return result;                                                                                            \
-    }                                                                                                             \
-    ATTRIBUTE static int64_t copy_##SUFFIX(char *first, char *second, char *third, size_t bytes, long passes)     \
-    {                                                                                                             \
-        typedef int64_t vector __attribute__((vector_size(BYTES)));                                               \
-        (void)third;                                                                                              \
-        const vector *a = (const vector *)first;                                                                  \
-        vector *b = (vector *)second;                                                                             \
-        for (long pass = 0; pass < passes; pass++)                                                                \
-            BLOCKS {                                                                                              \
-                EACH b[i + (size_t)j] = a[i + (size_t)j];                                                         \
-                KEEP;                                                                                             \
-            }                                                                                                     \
-        return b[0][0];                                                                                           \
-    }                                                                                                             \
-    ATTRIBUTE static int64_t triad_##SUFFIX(char *first, char *second, char *third, size_t bytes, long passes)    \
-    {                                                                                                             \
-        typedef double vector __attribute__((vector_size(BYTES)));                                                \
-        const vector *a = (const vector *)first, *b = (const vector *)second;                                     \
-        vector *c = (vector *)third;                                                                              \
-        for (long pass = 0; pass < passes; pass++)                                                                \
-            BLOCKS {                                                                                              \
-                EACH c[i + (size_t)j] = a[i + (size_t)j] + b[i + (size_t)j];                                      \
-                KEEP;                                                                                             \
-            }                                                                                                     \
-        return (int64_t)c[0][0];                                                                                  \
-    }                                                                                                             \
-    ATTRIBUTE static int64_t fill_##SUFFIX(char *first, char *second, char *third, size_t bytes, long passes)     \
-    {                                                                                                             \
-        typedef int64_t vector __attribute__((vector_size(BYTES)));                                               \
-        (void)second, (void)third;                                                                                \
-        vector *a = (vector *)first;                                                                              \
-        for (long pass = 0; pass < passes; pass++) {                                                              \
-            const vector value = (vector){0} + (int64_t)(pass + 1);                                               \
-            BLOCKS {                                                                                              \
-                EACH a[i + (size_t)j] = value;                                                                    \
-                KEEP;                                                                                             \
-            }                                                                                                     \
-        }                                                                                                         \
-        return a[0][0];                                                                                           \
+#define STREAM_KERNELS(SUFFIX, BYTES, ATTRIBUTE)                                                              \
+    ATTRIBUTE static double read_##SUFFIX(char *first, char *second, char *third, size_t bytes, long passes)  \
+    {                                                                                                         \
+        typedef double vector __attribute__((vector_size(BYTES)));                                            \
+        (void)second, (void)third;                                                                            \
+        const vector *a = (const vector *)first;                                                              \
+        vector sum[8] = {{0}};                                                                                \
+        for (long pass = 0; pass < passes; pass++) {                                                          \
+            KEEP;                                                                                             \
+            BLOCKS EACH sum[j % 8] += a[i + (size_t)j];                                                       \
+        }                                                                                                     \
+        vector total = {0};                                                                                   \
+        _Pragma("GCC unroll 8") for (int j = 0; j < 8; j++) total += sum[j];                                  \
+        double result = 0.0;                                                                                  \
+        for (size_t j = 0; j < sizeof(vector) / sizeof(double); j++)                                          \
+            result += total[j];                                                                               \
+        return result;                                                                                        \
+    }                                                                                                         \
+    ATTRIBUTE static double copy_##SUFFIX(char *first, char *second, char *third, size_t bytes, long passes)  \
+    {                                                                                                         \
+        typedef double vector __attribute__((vector_size(BYTES)));                                            \
+        (void)third;                                                                                          \
+        const vector *a = (const vector *)first;                                                              \
+        vector *b = (vector *)second;                                                                         \
+        for (long pass = 0; pass < passes; pass++)                                                            \
+            BLOCKS {                                                                                          \
+                EACH b[i + (size_t)j] = a[i + (size_t)j];                                                     \
+                KEEP;                                                                                         \
+            }                                                                                                 \
+        return b[0][0];                                                                                       \
+    }                                                                                                         \
+    ATTRIBUTE static double triad_##SUFFIX(char *first, char *second, char *third, size_t bytes, long passes) \
+    {                                                                                                         \
+        typedef double vector __attribute__((vector_size(BYTES)));                                            \
+        const vector *a = (const vector *)first, *b = (const vector *)second;                                 \
+        vector *c = (vector *)third;                                                                          \
+        for (long pass = 0; pass < passes; pass++)                                                            \
+            BLOCKS {                                                                                          \
+                EACH c[i + (size_t)j] = a[i + (size_t)j] + b[i + (size_t)j];                                  \
+                KEEP;                                                                                         \
+            }                                                                                                 \
+        return c[0][0];                                                                                       \
+    }                                                                                                         \
+    ATTRIBUTE static double fill_##SUFFIX(char *first, char *second, char *third, size_t bytes, long passes)  \
+    {                                                                                                         \
+        typedef double vector __attribute__((vector_size(BYTES)));                                            \
+        (void)second, (void)third;                                                                            \
+        vector *a = (vector *)first;                                                                          \
+        for (long pass = 0; pass < passes; pass++) {                                                          \
+            const vector value = (vector){0} + (double)(pass + 1);                                            \
+            BLOCKS {                                                                                          \
+                EACH a[i + (size_t)j] = value;                                                                \
+                KEEP;                                                                                         \
+            }                                                                                                 \
+        }                                                                                                     \
+        return a[0][0];                                                                                       \
     }
 
 STREAM_KERNELS(base, 16, )
@@ -152,7 +152,7 @@ static int make_arrays(const struct stream_task *task, struct arrays *arrays)
     arrays->first = arrays->buffer.start;
     arrays->second = task->mix->arrays > 1 ? arrays->first + stride : NULL;
     arrays->third = task->mix->arrays > 2 ? arrays->second + stride : NULL;
-    /* First touch. Doubles of value 1.0 for triad; as integers they are as good as any for the others. */
+    /* First touch. */
     double *values = (double *)arrays->first;
     for (size_t i = 0; i < stride * (size_t)task->mix->arrays / sizeof(double); i++)
         values[i] = 1.0;
@@ -173,7 +173,7 @@ static int prepare(struct worker *worker)
     worker->own = arrays;
     /* One pass to wake the wide units and fill the cache; of a large set a part will do, since the first touch has been over all of it. */
     size_t warm_bytes = task->array_bytes < WARM_BYTES ? task->array_bytes : WARM_BYTES;
-    worker->sink = (double)task->run(arrays->first, arrays->second, arrays->third, warm_bytes, 1);
+    worker->sink = task->run(arrays->first, arrays->second, arrays->third, warm_bytes, 1);
     return 0;
 }
 
@@ -186,7 +186,7 @@ static void work(struct worker *worker)
     const int64_t end_ns = now_ns() + (int64_t)(worker->seconds * 1e9);
     long looks = 0;
     do {
-        worker->sink += (double)task->run(arrays->first, arrays->second, arrays->third, task->array_bytes, passes);
+        worker->sink += task->run(arrays->first, arrays->second, arrays->third, task->array_bytes, passes);
         looks++;
     } while (now_ns() < end_ns);
     worker->done = (double)looks * (double)passes * (double)pass_bytes;
@@ -217,8 +217,8 @@ PyObject *native_stream(PyObject *module, PyObject *args)
     return Py_BuildValue("(dd)", done, elapsed_s);
 }
 
-/* For tests: with vectors of at most so many bytes, run one pass over arrays with known contents and return (bytes of one array, arrays, the kernel's result, the sum over the
- * array it wrote or read). */
+/* For tests: one pass over known contents, with vectors of at most so many bytes. Returns (bytes of one array, arrays, what the kernel returned,
+ * the sum over the array that it wrote or read). */
 PyObject *native_stream_check(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -232,17 +232,18 @@ PyObject *native_stream_check(PyObject *module, PyObject *args)
         return NULL;
     if (make_arrays(&task, &arrays))
         return PyErr_NoMemory();
-    const size_t elements = task.array_bytes / sizeof(int64_t);
-    for (size_t i = 0; i < elements; i++)
-        if (strcmp(name, "triad") == 0)
-            ((double *)arrays.first)[i] = (double)i, ((double *)arrays.second)[i] = 2.0 * (double)i;
-        else
-            ((int64_t *)arrays.first)[i] = (int64_t)i;
-    int64_t result = task.run(arrays.first, arrays.second, arrays.third, task.array_bytes, 1);
-    const char *target = arrays.third ? arrays.third : arrays.second ? arrays.second : arrays.first;
+    double *first = (double *)arrays.first, *second = (double *)arrays.second, *third = (double *)arrays.third;
+    const size_t elements = task.array_bytes / sizeof(double);
+    for (size_t i = 0; i < elements; i++) {
+        first[i] = (double)i;
+        if (third)
+            second[i] = 2.0 * (double)i;
+    }
+    double result = task.run(arrays.first, arrays.second, arrays.third, task.array_bytes, 1);
+    const double *target = third ? third : second ? second : first;
     double sum = 0.0;
     for (size_t i = 0; i < elements; i++)
-        sum += arrays.third ? ((const double *)target)[i] : (double)((const int64_t *)target)[i];
+        sum += target[i];
     buffer_drop(&arrays.buffer);
-    return Py_BuildValue("(niLd)", (Py_ssize_t)task.array_bytes, task.mix->arrays, (long long)result, sum);
+    return Py_BuildValue("(nidd)", (Py_ssize_t)task.array_bytes, task.mix->arrays, result, sum);
 }

@@ -24,7 +24,7 @@ def stream(mix: str, bytes_per_thread: int, seconds: float, cpus: tuple[int, ...
     bytes_per_thread: all arrays of the mix together, ≥ 4096.
     """
 
-def stream_check(mix: str, size_bytes: int, widest_bytes: int = 64, /) -> tuple[int, int, int, float]:
+def stream_check(mix: str, size_bytes: int, widest_bytes: int = 64, /) -> tuple[int, int, float, float]:
     """For tests: one pass over i = 0, 1, 2, … (triad: i and 2i) with vectors of at most `widest_bytes`.
 
     Returns (bytes of one array, arrays, the kernel's result, sum over the array written or read).
