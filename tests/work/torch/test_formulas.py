@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
-from ridgeline.work.torch import record, record_fake, work_of
+from ridgeline.work.torch import RecordedOp, record, record_fake, work_of
 
 
 def flop(call, recorder=record_fake):
@@ -229,9 +229,23 @@ def test_lists_of_tensors_count_every_one():
     assert (work.flop, work.read_bytes, work.write_bytes) == (30.0, 240, 120)
 
 
+def test_factorisations_and_solves():
+    torch.manual_seed(0)
+    a, b = torch.eye(6) + 0.1 * torch.rand(6, 6), torch.rand(6, 2)
+    spd = a @ a.t()
+    for call, kind, count in (
+        (lambda: torch.linalg.cholesky(spd), "linalg_cholesky_ex", 72), (lambda: torch.linalg.inv(a), "linalg_inv_ex", 432),
+        (lambda: torch.linalg.solve(a, b), "_linalg_solve_ex", 144 + 144), (lambda: torch.linalg.lu_factor(a), "linalg_lu_factor_ex", 144),
+        (lambda: torch.linalg.solve_triangular(a, b, upper=True), "linalg_solve_triangular", 72),
+        (lambda: torch.linalg.qr(a), "linalg_qr", 576), (lambda: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b), "linalg_lu_solve", 144),
+    ):  # fmt: skip
+        (op,) = [op for op in record(call) if op.kind == f"aten::{kind}"]
+        assert work_of(op).flop == pytest.approx(count)
+
+
 def test_an_operator_without_a_formula_is_unknown_and_not_zero():
     x = torch.eye(4)
-    work = work_of(record(lambda: torch.linalg.inv(x))[-1])
+    work = work_of(record(lambda: torch.linalg.eigh(x))[-1])
     assert work.flop is None
     assert "no formula" in work.reason
     with torch.library._scoped_library("ridgeline_test", "DEF") as library:
@@ -255,3 +269,9 @@ def test_a_batch_k_times_as_large_is_k_times_the_work(factor):
     with torch.no_grad():
         one, many = total(1), total(factor)
     assert many == tuple(factor * value for value in one)
+
+
+def test_an_overload_that_the_formula_does_not_fit_is_unknown():
+    work = work_of(RecordedOp(kind="aten::mm", overload="strange"))
+    assert work.flop is None
+    assert "strange" in work.reason

@@ -73,7 +73,10 @@ def work_of(op: RecordedOp) -> Work:
     if op.is_view:
         return Work(group="view", reason="view")
     found = _FORMULAS.get(base_name(op.kind))
-    if found is not None:
-        return found(op)
     reason = f"no formula for {op.kind}; bytes from its shapes"
+    if found is not None:
+        try:
+            return found(op)
+        except (IndexError, TypeError, ValueError):  # an overload with other arguments than the formula knows
+            reason = f"the formula for {op.kind} does not fit overload {op.overload}; bytes from its shapes"
     return Work(group="other", flop=None, reads=traffic.reads(op), writes=traffic.writes(op), reason=reason)

@@ -4,7 +4,7 @@ from importlib import import_module
 
 __all__ = ["load"]
 
-_FAMILIES = ("attention", "convolution", "elementwise", "gather", "matmul", "movement", "normalisation", "recurrent", "reduction")
+_FAMILIES = ("attention", "convolution", "elementwise", "gather", "linalg", "matmul", "movement", "normalisation", "recurrent", "reduction")
 
 
 def load() -> None:

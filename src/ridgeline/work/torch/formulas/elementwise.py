@@ -24,6 +24,7 @@ threshold_backward hardtanh_backward hardsigmoid_backward hardswish_backward lea
 smooth_l1_loss_backward huber_loss_backward tanh_backward sigmoid_backward native_dropout_backward softplus_backward elu_backward
 log_sigmoid_backward hardshrink_backward softshrink_backward masked_scale dequantize fake_quantize_per_tensor_affine_cachemask
 fake_quantize_per_channel_affine_cachemask _conj_physical ldexp dist_backward gcd lcm
+deg2rad rad2deg nextafter
 """
 _DIVIDE = """
 div divide true_divide reciprocal sqrt rsqrt addcdiv remainder fmod floor_divide quantize_per_tensor quantize_per_channel
@@ -33,7 +34,9 @@ _EXP = """
 exp exp2 expm1 log log2 log10 log1p sigmoid silu softplus mish elu selu celu log_sigmoid_forward log_sigmoid logit xlogy special_xlogy logaddexp
 logaddexp2 pow float_power sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh sinc lgamma digamma polygamma i0 special_entr special_i0e
 special_i1 special_ndtri special_log_ndtr hypot binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits silu_backward
-mish_backward glu glu_backward angle mvlgamma igamma special_zeta softmax_backward_data
+mish_backward glu glu_backward angle mvlgamma igamma special_zeta igammac special_i1e special_xlog1py special_log_softmax special_bessel_j0
+special_bessel_j1
+special_modified_bessel_i0 special_modified_bessel_k0 soft_margin_loss softmax_backward_data
 """
 _ERF = "erf erfc erfinv special_erfcx special_ndtr"
 

@@ -23,7 +23,7 @@ def _product(left: TensorUse, right: TensorUse) -> float:
     return 2.0 * left.numel * (right.shape[-1] if len(right.shape) > 1 else 1)
 
 
-@formula("mm bmm matmul _int_mm _scaled_mm mv dot vdot inner_product")
+@formula("mm bmm matmul _int_mm _scaled_mm _scaled_mm_v2 mv dot vdot inner_product")
 def _plain(op: RecordedOp) -> Work:
     return _matmul(op, _product(op.inputs[0], op.inputs[1]))
 

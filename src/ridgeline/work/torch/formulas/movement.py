@@ -50,6 +50,7 @@ def _copy_into(op: RecordedOp) -> Work:
     replication_pad1d replication_pad2d replication_pad3d tril triu im2col col2im upsample_nearest1d upsample_nearest2d upsample_nearest3d
     _upsample_nearest_exact2d pixel_shuffle pixel_unshuffle channel_shuffle slice_backward select_backward unfold_backward diagonal_backward
     as_strided_scatter slice_scatter select_scatter diagonal_scatter diag_embed diag block_diag permute_copy transpose_copy view_copy
+    narrow_copy diagonal_copy _upsample_nearest_exact1d _upsample_nearest_exact3d
     unfold_copy expand_copy split_copy unbind_copy t_copy split_with_sizes_copy slice_copy select_copy squeeze_copy unsqueeze_copy
     as_strided_copy detach_copy alias_copy reflection_pad2d_backward upsample_nearest2d_backward mkldnn_reorder_conv2d_weight
     mkldnn_reorder_conv3d_weight _reorder_linear_weight _conj_copy chunk_cat _chunk_cat _nested_tensor_from_mask
@@ -114,7 +115,8 @@ def _scalar(op: RecordedOp) -> Work:
 
 @formula(
     """
-    is_same_size sym_size sym_stride sym_numel sym_storage_offset _has_compatible_shallow_copy_type _version is_contiguous _assert_async
+    is_same_size squeeze unsqueeze transpose t swapaxes as_strided sym_size sym_stride sym_numel sym_storage_offset
+    _has_compatible_shallow_copy_type _version is_contiguous _assert_async
     _assert_tensor_metadata _functional_assert_async _nested_tensor_size _unsafe_view _reshape_alias unsafe_split unsafe_chunk
     unsafe_split_with_sizes detach alias lift_fresh lift_fresh_copy result_type size stride numel record_stream _is_zerotensor is_pinned
     profiler::_record_function_enter_new profiler::_record_function_exit

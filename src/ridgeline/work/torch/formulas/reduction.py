@@ -28,7 +28,7 @@ def _elements(op: RecordedOp) -> float:
 @formula(
     """
     sum nansum mean prod amax amin max min aminmax _aminmax argmax argmin any all var std var_mean std_mean norm linalg_vector_norm
-    count_nonzero cumsum cumprod cummax cummin _cummax_helper _cummin_helper _logcumsumexp renorm trace equal is_nonzero nll_loss_forward
+    count_nonzero cumsum cumprod cummax cummin _cummax_helper _cummin_helper renorm trace equal is_nonzero nll_loss_forward
     nll_loss2d_forward dist _cdist_backward linalg_cross
     """
 )
@@ -41,7 +41,7 @@ def _reduce(op: RecordedOp) -> Work:
     return _work(op, _elements(op))
 
 
-@formula("logsumexp")
+@formula("logsumexp logcumsumexp")
 def _exponentials(op: RecordedOp) -> Work:
     return _work(op, _elements(op), "exp")
 
