@@ -86,11 +86,6 @@ def test_options_reach_the_flow(flow: Flow, run: Call) -> None:
     assert (flow.options["time_budget_s"], flow.options["samples"], flow.options["notebook"]) == (3.0, 40, None)
 
 
-def test_without_a_notebook_no_run_is_named(flow: Flow, run: Call) -> None:
-    assert json.loads(run("diagnose", "--json", "model.onnx")[1])["run"] == "20260102T030405-00000abc"
-    assert json.loads(run("diagnose", "--json", "--no-notebook", "model.onnx")[1])["run"] is None
-
-
 @pytest.mark.parametrize(
     ("error", "code"),
     [

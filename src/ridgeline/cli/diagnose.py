@@ -7,11 +7,11 @@ A target that takes none (`model.onnx`, `file.py:function`) may have our options
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from ridgeline.core import Diagnosis, UsageError, parse_budget
 from ridgeline.machine import write_atomic
@@ -33,6 +33,7 @@ class _TargetCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Fill `target` and `arguments`; a command line after `--` has no target but only arguments."""
+        ctx.meta["ridgeline.line"] = shlex.join(["ridgeline", "diagnose", *args])
         ctx.allow_interspersed_args = False
         options_only = click.Command(self.name, params=[param for param in self.params if isinstance(param, click.Option)])
         _, rest, _ = options_only.make_parser(ctx).parse_args(list(args))
@@ -89,12 +90,13 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
     if given["time_budget"] is not None and not math.isfinite(given["time_budget"]):
         raise UsageError("a time budget in seconds", found=str(given["time_budget"]), remedy="give a finite number")
     file = reserve(given["html_path"], force=given["force"]) if given["html_path"] is not None else None
-    diagnosis = _measured(None if ctx.meta.get("ridgeline.command") else given["target"], given)
+    target = None if ctx.meta.get("ridgeline.command") else given["target"]
+    diagnosis = _measured(target, given, ctx.meta.get("ridgeline.line", ""))
     _write(diagnosis, given, file)
     return _exit_code(diagnosis, given)
 
 
-def _measured(target: str | None, given: dict[str, Any]) -> Diagnosis:
+def _measured(target: str | None, given: dict[str, Any], line: str) -> Diagnosis:
     from ridgeline.flows.diagnose import diagnose as flow
     from ridgeline.targets import parse_target
 
@@ -111,13 +113,11 @@ def _measured(target: str | None, given: dict[str, Any]) -> Diagnosis:
     )
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
         try:
-            found = flow(spec, time_budget_s=given["time_budget"], samples=given["samples"], notebook=notebook, report=report)
+            return flow(spec, time_budget_s=given["time_budget"], samples=given["samples"], notebook=notebook, report=report, command=line)
         except KeyboardInterrupt as error:
             if notebook is not None and notebook.last_saved is not None:
                 error.add_note(f"what was measured so far is kept: ridgeline show {notebook.last_saved}")
             raise
-    # An id that leads nowhere would only mislead.
-    return found if notebook is not None else msgspec.structs.replace(found, run=None)
 
 
 def _write(diagnosis: Diagnosis, given: dict[str, Any], file: Path | None) -> None:

@@ -20,6 +20,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ri
         software: versions of Python, ridgeline and the frameworks in use.
         commit: commit of the target's repository, null outside one; `+dirty` is appended when the tree is changed.
         method: the recipe: warm-up, samples, processes, instruments.
+        command: the command line that made it, empty for a call of the library.
         facts: what was measured.
         diagnosis: what was concluded then; a replay must reach the same.
     """
@@ -32,3 +33,4 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ri
     method: str
     facts: Facts
     diagnosis: Diagnosis | None = None
+    command: str = ""

@@ -247,6 +247,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", t
     headline: str = ""
     missing: tuple[str, ...] = ()
     run: str | None = None
+    command: str = ""
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.experiment/1"):

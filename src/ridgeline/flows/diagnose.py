@@ -6,6 +6,7 @@ written down with its reason and not asked for again, so that one broken profile
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ridgeline import diagnosis as rules
-from ridgeline.core import Device, Diagnosis, Facts, Need, Run
+from ridgeline.core import Caution, Device, Diagnosis, Facts, Need, RidgelineError, Run
 from ridgeline.machine import Limits, Worker, commit_of, read_machine, software_versions
 from ridgeline.measurement.agent import PreparedReport
 
@@ -39,6 +40,7 @@ def diagnose(
     notebook: Notebook | None = None,
     report: Report | None = None,
     device: Device | None = None,
+    command: str = "",
 ) -> Diagnosis:
     """Find the bottleneck of a target, name the fix, and say what it is worth.
 
@@ -49,9 +51,10 @@ def diagnose(
         notebook: where the Run is kept; it is written after every step, so that an interrupted diagnosis loses only the step in flight.
         report: told a label and, where known, a fraction, for progress.
         device: ceilings to judge against; this machine's probe if `None`.
+        command: the command line, for the record.
 
     Returns:
-        The diagnosis; its `run` is the id in the notebook.
+        The diagnosis; its `run` is the id in the notebook, null where it was not kept.
 
     Raises:
         TargetFailed: the target raised, exited, crashed or ran out of time.
@@ -63,31 +66,30 @@ def diagnose(
         report("preparing the target", None)
         prepared = worker.call("ridgeline.measurement.agent:prepare", {"spec": spec}, PreparedReport)
         facts = Facts(target=prepared.info, machine=machine, device=device, first_s=prepared.first_s, warnings=prepared.warnings)
-        record = _Record(spec, notebook)
+        record = _Record(spec, notebook, command)
         budget = time_budget_s or DEFAULT_BUDGET_S
         instruments = Instruments(spec=spec, worker=worker, budget_s=budget, samples=samples, report=report, probe=lambda: probe(report=report))
         while isinstance(step := rules.next(facts), Need):
             facts = instruments.satisfy(step, facts)
             record.keep(facts, None)
     found = filled(step, record.run(facts, None))
-    record.keep(facts, found)
-    return found
+    return record.closed(facts, found)
 
 
 def filled(found: Diagnosis, run: Run) -> Diagnosis:
     """The diagnosis with the fields that belong to the record rather than to the facts."""
-    return msgspec.structs.replace(found, software=run.software, method=run.method, commit=run.commit, run=run.id)
+    return msgspec.structs.replace(found, software=run.software, method=run.method, commit=run.commit, run=run.id, command=run.command)
 
 
 class _Record:
     """The Run of this diagnosis, written again after every step."""
 
-    def __init__(self, spec: TargetSpec, notebook: Notebook | None) -> None:
-        import datetime
-
+    def __init__(self, spec: TargetSpec, notebook: Notebook | None, command: str) -> None:
         from ridgeline.notebook import new_run_id
 
         self._notebook = notebook
+        self._command = command
+        self._failure = ""
         self._id = new_run_id()
         self._at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         self._software = software_versions()
@@ -103,11 +105,28 @@ class _Record:
             method=_method(facts),
             facts=facts,
             diagnosis=found,
+            command=self._command,
         )
 
     def keep(self, facts: Facts, found: Diagnosis | None) -> None:
-        if self._notebook is not None:
+        """Write the Run; a notebook that cannot take it (a full disk, a lock) never costs the verdict."""
+        if self._notebook is None:
+            return
+        try:
             self._notebook.save(self.run(facts, found))
+            self._failure = ""
+        except RidgelineError as error:
+            self._failure = str(error)
+
+    def closed(self, facts: Facts, found: Diagnosis) -> Diagnosis:
+        """Keep the finished Run; where that failed, the diagnosis says so."""
+        self.keep(facts, found)
+        if self._notebook is not None and not self._failure:
+            return found
+        warnings = found.warnings
+        if self._failure:
+            warnings = (*warnings, Caution(code="not-kept", message=self._failure, effect="this diagnosis is in no notebook and cannot be replayed"))
+        return msgspec.structs.replace(found, run=None, warnings=warnings)
 
 
 def _method(facts: Facts) -> str:

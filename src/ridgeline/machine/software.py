@@ -30,7 +30,8 @@ def software_versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
 
 
 def commit_of(path: str | os.PathLike[str]) -> str | None:
-    """The commit of the repository that holds `path`, with `+dirty` where a tracked file was changed; `None` outside one or without git.
+    """The commit of the repository that holds `path`, with `+dirty` where a tracked file was changed; `None` outside one, for an
+    ignored file, or without git.
 
     Args:
         path: a file or folder; a file that does not exist is looked for in its folder.
@@ -39,7 +40,8 @@ def commit_of(path: str | os.PathLike[str]) -> str | None:
     while not place.is_dir() and place != place.parent:
         place = place.parent
     head = _git(place, "rev-parse", "--verify", "HEAD")
-    if not head:
+    # A file that the repository ignores (a model inside a virtual environment, say) is not part of its history.
+    if not head or _git(place, "check-ignore", "--quiet", str(Path(path).absolute())) is not None:
         return None
     changed = _git(place, "status", "--porcelain", "--untracked-files=no")
     return head + ("+dirty" if changed else "")

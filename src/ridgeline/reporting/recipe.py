@@ -59,5 +59,7 @@ def _clock(clock: ClockState) -> tuple[Pair, ...]:
 
 
 def _command(diagnosis: Diagnosis) -> str:
+    if diagnosis.command:
+        return diagnosis.command
     options = ["--budget", diagnosis.budget] if diagnosis.budget else []
     return shlex.join(["ridgeline", "diagnose", *options]) + f" {diagnosis.target}"
