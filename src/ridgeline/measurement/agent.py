@@ -32,7 +32,7 @@ from ridgeline.core import (
     quotient,
 )
 from ridgeline.machine import ClockWatch
-from ridgeline.targets import CommandFlavour, CommandSample, Prepared, ScriptFlavour, TargetSpec
+from ridgeline.targets import CommandSample, Prepared, ProcessFlavour, PythonFlavour, TargetSpec
 from ridgeline.targets import prepare as prepare_target
 
 from . import commands, harness, stacks, wall_split
@@ -53,6 +53,7 @@ __all__ = [
 ]
 
 Report = Callable[[Any], None]
+_RATIO_ORIGIN = "instrumented ÷ clean calls of the same minute"
 #: Groups of rows that issue nothing to a library.
 _NOT_DISPATCHED = ("view", "python", "blocking")
 
@@ -128,7 +129,7 @@ def ground_truth(
     watch.start()
     plan = harness.Plan(budget_s=budget_s, samples=samples, at_least=at_least)
     say = (lambda label, fraction: report([label, fraction])) if report else None
-    if isinstance(prepared.flavour, CommandFlavour | ScriptFlavour):
+    if isinstance(prepared.flavour, ProcessFlavour):
         found, _Session.runs = commands.measure_command(prepared.call, plan=plan, sentinel=loop.run, report=say)
     else:
         found = harness.measure(prepared.call, synchronise=prepared.synchronise, plan=plan, sentinel=loop.run, report=say)
@@ -148,24 +149,23 @@ def ground_truth(
 def split(seconds: float) -> SplitReport:
     """Level 2: the wall split, over calls of their own."""
     prepared = _prepared()
-    inside = _inside(prepared)
-    if inside is not None:
-        return _split_runs(inside, seconds)
+    if isinstance(prepared.flavour, ProcessFlavour):
+        return _split_runs(_inside(prepared), seconds)
     seen = wall_split.observe(prepared.call, synchronise=prepared.synchronise, seconds=seconds)
     return SplitReport(split=wall_split.split(seen), wall_s=median_of(seen.walls, "calls under the samplers"))
 
 
-def _inside(prepared: Prepared) -> Callable[[], Any] | bool | None:
-    """For a target whose calls are processes: its source as a call in this process, or False where it is not Python's; `None` for any other
-    target."""
-    if not isinstance(prepared.flavour, CommandFlavour | ScriptFlavour):
-        return None
-    return prepared.flavour.in_process or False
+def _inside(prepared: Prepared) -> Callable[[], Any] | None:
+    """What instruments that look inside this process call: the workload, or a script's source run here; `None` where the target is only ever
+    outside."""
+    if not isinstance(prepared.flavour, ProcessFlavour):
+        return prepared.call
+    return prepared.flavour.load(None) if prepared.flavour.load is not None else None
 
 
-def _split_runs(inside: Callable[[], Any] | bool, seconds: float) -> SplitReport:
+def _split_runs(inside: Callable[[], Any] | None, seconds: float) -> SplitReport:
     seen = None
-    if callable(inside):
+    if inside is not None:
         inside()  # imports and caches, which the runs from outside have each time
         seen = wall_split.observe(inside, seconds=seconds)
     split = commands.split_command(_Session.runs, (seen.interpreter_samples, seen.cpu_samples) if seen else None)
@@ -184,12 +184,32 @@ def operators(seconds: float, iterations: int = 10) -> OperatorsReport:
         raise BackendUnavailable(
             "an operator profile of a framework", found=f"a {prepared.info.kind} target without one", remedy="the call recorder is used instead"
         )
-    before = _burst(prepared, seconds / 4)
+    before = _burst(prepared.call, prepared.synchronise, seconds / 4)
     table = taken()
-    clean = median_of([*before, *_burst(prepared, seconds / 4)], "clean calls before and after the profile")
-    return OperatorsReport(
-        table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin="instrumented ÷ clean calls of the same minute")
-    )
+    clean = median_of([*before, *_burst(prepared.call, prepared.synchronise, seconds / 4)], "clean calls before and after the profile")
+    return OperatorsReport(table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin=_RATIO_ORIGIN))
+
+
+def recorded_operators(spec: TargetSpec, seconds: float, report: Callable[[Any], None] | None = None) -> OperatorsReport:
+    """Level 3 of a Python program: its own calls recorded, between bursts of clean calls, in a process of its own.
+
+    Raises:
+        BackendUnavailable: not a Python target.
+        TargetFailed: the program does not run with its calls recorded.
+    """
+    from .operators.python import profile
+
+    prepared = prepare_target(spec)
+    call = _inside(prepared)
+    load = prepared.flavour.load if isinstance(prepared.flavour, PythonFlavour | ProcessFlavour) else None
+    if load is None or call is None:
+        raise BackendUnavailable("a Python program to record", found=f"a {prepared.info.kind} target", remedy="give a Python function or script")
+    before = _burst(_warm(call, prepared.synchronise), prepared.synchronise, seconds / 4)
+    table = profile(load, budget_s=seconds, synchronise=prepared.synchronise, report=report)
+    # The recorder has replaced code inside live functions: clean calls afterwards need the source loaded once more.
+    after = _burst(_warm(load(None), prepared.synchronise), prepared.synchronise, seconds / 4)
+    clean = median_of([*before, *after], "clean calls before and after the recorded ones")
+    return OperatorsReport(table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin=_RATIO_ORIGIN))
 
 
 def _framework_profile(prepared: Prepared, iterations: int) -> Callable[[], OpTable] | None:
@@ -205,14 +225,22 @@ def _framework_profile(prepared: Prepared, iterations: int) -> Callable[[], OpTa
     return None
 
 
-def _burst(prepared: Prepared, seconds: float) -> list[float]:
+def _warm(call: Callable[[], Any], synchronise: Callable[[Any], None] | None) -> Callable[[], Any]:
+    """The call, made once."""
+    result = call()
+    if synchronise is not None:
+        synchronise(result)
+    return call
+
+
+def _burst(call: Callable[[], Any], synchronise: Callable[[Any], None] | None, seconds: float) -> list[float]:
     """Walls of clean calls for about that long, at least two, at most a thousand."""
     walls: list[float] = []
     while len(walls) < 1000 and (len(walls) < 2 or sum(walls) < seconds):
         before = time.perf_counter()
-        result = prepared.call()
-        if prepared.synchronise is not None:
-            prepared.synchronise(result)
+        result = call()
+        if synchronise is not None:
+            synchronise(result)
         walls.append(time.perf_counter() - before)
     return walls
 
@@ -245,12 +273,11 @@ def hot_spots(seconds: float) -> HotSpots:
     """Level 5: sampled lines of the calling thread, over calls of their own."""
     prepared = _prepared()
     inside = _inside(prepared)
-    if inside is False:
+    if inside is None:
         raise BackendUnavailable(
-            "lines of a program that is not Python's", found="no instrument for it yet", remedy="give the function itself, or a Python script"
+            "lines of a program that is not Python's", found="no instrument for it yet", remedy="give a Python function or script"
         )
-    call = inside if callable(inside) else prepared.call
-    return stacks.sample_lines(call, synchronise=prepared.synchronise, seconds=seconds, user_files=prepared.user_files)
+    return stacks.sample_lines(inside, synchronise=prepared.synchronise, seconds=seconds, user_files=prepared.user_files)
 
 
 def _own_cpu() -> int:

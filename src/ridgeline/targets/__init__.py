@@ -2,12 +2,12 @@
 
 from .command import CommandSample, run_command, starting_s
 from .preparation import prepare
-from .prepared import CommandFlavour, OnnxFlavour, Prepared, PythonFlavour, ScriptFlavour, TargetPlugin
+from .prepared import OnnxFlavour, Prepared, ProcessFlavour, PythonFlavour, TargetPlugin
 from .source import Transform, load_module
 from .spec import TargetSpec, parse_shapes, parse_target, worker_environment
 from .sync import adapter_for, unfinished
 
 __all__ = [
-    "CommandFlavour", "CommandSample", "OnnxFlavour", "Prepared", "PythonFlavour", "ScriptFlavour", "TargetPlugin", "TargetSpec", "Transform",
+    "CommandSample", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin", "TargetSpec", "Transform",
     "adapter_for", "load_module", "parse_shapes", "parse_target", "prepare", "run_command", "starting_s", "unfinished", "worker_environment",
 ]  # fmt: skip

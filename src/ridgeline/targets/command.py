@@ -28,7 +28,7 @@ from ridgeline.core.units import format_quantity
 from ridgeline.machine import signal_name
 
 from .in_process import as_main, script_of
-from .prepared import CommandFlavour, Prepared
+from .prepared import Prepared, ProcessFlavour
 from .source import Transform
 from .spec import TargetSpec
 from .surroundings import digest
@@ -74,10 +74,10 @@ class CommandSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prepare_command(spec: TargetSpec, transform: Transform | None = None) -> Prepared:
-    """A command line; every call is one run. `transform` applies where it runs a Python script."""
+    """A command line; every call is one run. `transform` is for what `load` makes."""
     script = script_of(spec.arguments)
-    inside = as_main(*script, transform) if script else None
-    return prepare_argv(spec, spec.arguments, "command", CommandFlavour(argv=spec.arguments, in_process=inside))
+    load = (lambda rewrite: as_main(*script, rewrite)) if script else None
+    return prepare_argv(spec, spec.arguments, "command", ProcessFlavour(argv=spec.arguments, load=load))
 
 
 def prepare_argv(spec: TargetSpec, argv: Sequence[str], kind: Literal["script", "command"], flavour: Any) -> Prepared:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .command import CommandSample
     from .source import Transform
 
-__all__ = ["CommandFlavour", "Flavour", "OnnxFlavour", "Prepared", "PythonFlavour", "ScriptFlavour", "TargetPlugin"]
+__all__ = ["Flavour", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin"]
 
 
 @dataclass(kw_only=True)
@@ -68,33 +68,21 @@ class PythonFlavour:
 
 
 @dataclass(kw_only=True)
-class ScriptFlavour:
-    """A script: every call is a process of its own; `in_process` runs it here, for instruments that must see inside.
+class ProcessFlavour:
+    """A script or a command line: every call is a process of its own.
 
     Attributes:
-        samples: one entry a call so far, as for a command.
-    """
-
-    argv: tuple[str, ...]
-    in_process: Callable[[], Any]
-    samples: list[CommandSample] = field(default_factory=list)
-
-
-@dataclass(kw_only=True)
-class CommandFlavour:
-    """A command line: every call is a process of its own.
-
-    Attributes:
-        in_process: where the command runs a Python script with this interpreter, the same source run here; else null.
+        argv: program and arguments.
+        load: where it runs a Python script with this interpreter, makes a call that runs the same source here, rewritten or not; else null.
         samples: one entry a call so far.
     """
 
     argv: tuple[str, ...]
-    in_process: Callable[[], Any] | None = None
+    load: Callable[[Transform | None], Callable[[], Any]] | None = None
     samples: list[CommandSample] = field(default_factory=list)
 
 
-Flavour = OnnxFlavour | PythonFlavour | ScriptFlavour | CommandFlavour
+Flavour = OnnxFlavour | PythonFlavour | ProcessFlavour
 
 
 def _nothing() -> None:

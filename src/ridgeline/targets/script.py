@@ -1,7 +1,6 @@
 """Targets `file.py ARGUMENTS`: a script is what it is only in a process of its own, so every call starts one.
 
-For the profilers that must see inside there is `in_process`: the same source run here as `__main__`. Its times are not those of the script (the
-interpreter is started and modules stay imported), so they never become a ground truth.
+For the profilers that must see inside, `in_process` runs the same source here.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import sys
 
 from .command import prepare_argv
 from .in_process import as_main
-from .prepared import Prepared, ScriptFlavour
+from .prepared import Prepared, ProcessFlavour
 from .source import Transform
 from .spec import TargetSpec
 
@@ -18,8 +17,7 @@ __all__ = ["prepare_script"]
 
 
 def prepare_script(spec: TargetSpec, transform: Transform | None = None) -> Prepared:
-    """A script; every call is one fresh process of this interpreter. `transform` applies to `in_process`."""
+    """A script; every call is one fresh process of this interpreter, as it is: `transform` is for what `load` makes."""
     path = spec.path or ""
     argv = (sys.executable, path, *spec.arguments)
-    flavour = ScriptFlavour(argv=argv, in_process=as_main(path, spec.arguments, transform))
-    return prepare_argv(spec, argv, "script", flavour)
+    return prepare_argv(spec, argv, "script", ProcessFlavour(argv=argv, load=lambda rewrite: as_main(path, spec.arguments, rewrite)))
