@@ -93,3 +93,13 @@ def test_a_raising_call_raises():
 
     with pytest.raises(ZeroDivisionError):
         measure(call, clock=FakeClock())
+
+
+def test_what_was_taken_so_far_is_handed_over_between_samples():
+    clock = FakeClock()
+    kept = []
+    found = measure(clock.work(100_000_000), clock=clock, keep=kept.append, plan=Plan(budget_s=20.0, samples=500, keep_every_s=2.0))
+    assert [len(part) for part in kept] == sorted({len(part) for part in kept})
+    assert len(kept) >= 5
+    whole = found.samples.wall_s.values
+    assert all(np.array_equal(part.wall_s.values, whole[: len(part)]) for part in kept)

@@ -68,7 +68,15 @@ def diagnose(
         facts = Facts(target=prepared.info, machine=machine, device=device, first_s=prepared.first_s, warnings=prepared.warnings)
         record = _Record(spec, notebook, command)
         budget = time_budget_s or DEFAULT_BUDGET_S
-        instruments = Instruments(spec=spec, worker=worker, budget_s=budget, samples=samples, report=report, probe=lambda: probe(report=report))
+        instruments = Instruments(
+            spec=spec,
+            worker=worker,
+            budget_s=budget,
+            samples=samples,
+            report=report,
+            probe=lambda: probe(report=report),
+            keep=lambda partial: record.keep(partial, None),
+        )
         while isinstance(step := rules.next(facts), Need):
             facts = instruments.satisfy(step, facts)
             record.keep(facts, None)

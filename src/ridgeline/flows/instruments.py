@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ridgeline.core import BackendUnavailable, Device, DispatchFit, Facts, HotSpots, LevelRecord, Need, Quantity, RidgelineError, quotient
-from ridgeline.measurement.agent import GroundTruthReport, OperatorsReport, SplitReport
+from ridgeline.core import BackendUnavailable, Device, DispatchFit, Facts, HotSpots, LevelRecord, Need, Quantity, RidgelineError, Samples, quotient
+from ridgeline.core.documents import from_builtins
+from ridgeline.measurement.agent import KEEP, GroundTruthReport, OperatorsReport, SplitReport
 
 if TYPE_CHECKING:
     from ridgeline.machine import Worker
@@ -45,6 +46,7 @@ class Instruments:
         samples: stop the ground truth at this many.
         report: progress.
         probe: makes or loads the ceilings of this machine.
+        keep: given the facts with the samples so far while the ground truth is being taken.
     """
 
     def __init__(
@@ -56,9 +58,11 @@ class Instruments:
         samples: int | None,
         report: Callable[[str, float | None], None],
         probe: Callable[[], Device],
+        keep: Callable[[Facts], None] | None = None,
     ) -> None:
         self._spec, self._worker, self._budget_s, self._samples = spec, worker, budget_s, samples
-        self._report, self._probe = report, probe
+        self._report, self._probe, self._keep = report, probe, keep
+        self._facts: Facts | None = None
 
     def satisfy(self, need: Need, facts: Facts) -> Facts:
         """Measure what is needed.
@@ -90,13 +94,17 @@ class Instruments:
         return self._worker.call(f"{_AGENT}:{function}", arguments, returns, on_report=self._progress)
 
     def _progress(self, message: Any) -> None:
-        if isinstance(message, list | tuple) and len(message) == 2:
-            self._report(str(message[0]), float(message[1]))
+        label, value = message
+        if label != KEEP:
+            self._report(str(label), float(value))
+        elif self._keep is not None and self._facts is not None:
+            self._keep(msgspec.structs.replace(self._facts, samples=from_builtins(value, Samples)))
 
     def _device(self, facts: Facts) -> Facts:
         return msgspec.structs.replace(facts, device=self._probe())
 
     def _ground_truth(self, facts: Facts) -> Facts:
+        self._facts = facts
         found: GroundTruthReport = self._call(
             "ground_truth", GroundTruthReport, budget_s=self._budget_s / 2, samples=self._samples or 2000, at_least=3, device=facts.device
         )

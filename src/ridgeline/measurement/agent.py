@@ -31,6 +31,7 @@ from ridgeline.core import (
     WallSplit,
     quotient,
 )
+from ridgeline.core.documents import to_builtins
 from ridgeline.machine import ClockWatch
 from ridgeline.targets import CommandSample, Prepared, ProcessFlavour, PythonFlavour, TargetSpec
 from ridgeline.targets import prepare as prepare_target
@@ -40,6 +41,7 @@ from .medians import median_of
 from .sentinels import SentinelLoop
 
 __all__ = [
+    "KEEP",
     "GroundTruthReport",
     "OperatorsReport",
     "PreparedReport",
@@ -53,6 +55,8 @@ __all__ = [
 ]
 
 Report = Callable[[Any], None]
+#: First item of a report that carries the samples so far.
+KEEP = "samples so far"
 _RATIO_ORIGIN = "instrumented ÷ clean calls of the same minute"
 #: Groups of rows that issue nothing to a library.
 _NOT_DISPATCHED = ("view", "python", "blocking")
@@ -129,10 +133,11 @@ def ground_truth(
     watch.start()
     plan = harness.Plan(budget_s=budget_s, samples=samples, at_least=at_least)
     say = (lambda label, fraction: report([label, fraction])) if report else None
+    keep = (lambda partial: report([KEEP, to_builtins(partial)])) if report else None
     if isinstance(prepared.flavour, ProcessFlavour):
-        found, _Session.runs = commands.measure_command(prepared.call, plan=plan, sentinel=loop.run, report=say)
+        found, _Session.runs = commands.measure_command(prepared.call, plan=plan, sentinel=loop.run, report=say, keep=keep)
     else:
-        found = harness.measure(prepared.call, synchronise=prepared.synchronise, plan=plan, sentinel=loop.run, report=say)
+        found = harness.measure(prepared.call, synchronise=prepared.synchronise, plan=plan, sentinel=loop.run, report=say, keep=keep)
     seen = watch.stop()
     return GroundTruthReport(
         samples=found.samples,

@@ -29,6 +29,7 @@ def measure_command(
     plan: Plan,
     sentinel: Callable[[], None] | None = None,
     report: Callable[[str, float], None] | None = None,
+    keep: Callable[[Samples], None] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[GroundTruthResult, tuple[CommandSample, ...]]:
     """Run a command until the budget is spent; every run is kept.
@@ -36,12 +37,13 @@ def measure_command(
     Args:
         run: one run of the command, already run once.
         plan: budgets; `at_least` runs are made even when the budget is spent.
+        keep: given the samples so far every `plan.keep_every_s`.
     """
     started = clock()
     taken: list[CommandSample] = []
     starts: list[float] = []
     warm = 0
-    next_sentinel = 0.0
+    next_sentinel, next_keep = 0.0, plan.keep_every_s
     while len(taken) < plan.samples and (len(taken) < plan.at_least or clock() - started < plan.budget_s):
         if sentinel is not None and clock() - started >= next_sentinel:
             sentinel()
@@ -52,7 +54,11 @@ def measure_command(
             warm = 1
             taken.clear()
             starts.clear()
-        elif report is not None:
+            continue
+        if keep is not None and clock() - started >= next_keep:
+            keep(samples_of(taken, starts))
+            next_keep = clock() - started + plan.keep_every_s
+        if report is not None:
             report("ground truth", min(1.0, max(len(taken) / plan.samples, (clock() - started) / plan.budget_s)))
     result = GroundTruthResult(
         samples=samples_of(taken, starts), warmup=1 + warm, steady=None, batched_s=None, overhead_s=0.0, noise_floor=None, sentinel_runs=0

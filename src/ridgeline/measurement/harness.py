@@ -43,12 +43,14 @@ class Plan:
         samples: stop at this many.
         at_least: take this many even when the budget is spent.
         sentinel_every_s: seconds between sentinels.
+        keep_every_s: seconds between hand-overs of what has been taken so far.
     """
 
     budget_s: float = 8.0
     samples: int = 2000
     at_least: int = 3
     sentinel_every_s: float = 0.7
+    keep_every_s: float = 2.0
 
 
 @dataclass(kw_only=True)
@@ -72,6 +74,7 @@ def measure(
     plan: Plan | None = None,
     sentinel: Callable[[], None] | None = None,
     report: Callable[[str, float], None] | None = None,
+    keep: Callable[[Samples], None] | None = None,
     clock: Callable[[], int] = time.perf_counter_ns,
 ) -> GroundTruthResult:
     """Measure a prepared call.
@@ -82,6 +85,7 @@ def measure(
         plan: budgets.
         sentinel: run between samples every `plan.sentinel_every_s`.
         report: told a label and a fraction, for progress.
+        keep: given the samples so far every `plan.keep_every_s`, between two samples, so that an interrupted run keeps them.
         clock: monotonic nanoseconds, a fake one in tests.
 
     Returns:
@@ -97,7 +101,7 @@ def measure(
     warm = _warm_up(call, synchronise, clock, plan.budget_s)
     typical_s = float(np.median(warm.seconds[-max(3, len(warm.seconds) // 3) :])) if warm.seconds else 0.0
     inner = _inner(typical_s, timer_s)
-    samples, sentinel_runs = _sample(call, synchronise, plan, inner, elapsed, clock, sentinel, report, timer_s)
+    samples, sentinel_runs = _sample(call, synchronise, plan, inner, elapsed, clock, sentinel, report, keep, timer_s)
     batched = _batched(call, synchronise, clock, typical_s, min(1.0, plan.budget_s / 5))
     wall = samples.wall_s.values
     return GroundTruthResult(
@@ -163,11 +167,12 @@ def _sample(
     clock: Callable[[], int],
     sentinel: Callable[[], None] | None,
     report: Callable[[str, float], None] | None,
+    keep: Callable[[Samples], None] | None,
     timer_s: float,
 ) -> tuple[Samples, int]:
     rows = CounterRows(2 * plan.samples)
     starts, walls, collected = np.zeros(plan.samples, np.int64), np.zeros(plan.samples, np.int64), np.zeros(plan.samples, np.int64)
-    count, sentinels, next_sentinel = 0, 0, elapsed()
+    count, sentinels, next_sentinel, next_keep = 0, 0, elapsed(), elapsed() + plan.keep_every_s
     collections = _Collections()
     with collections:
         while count < plan.samples and (count < plan.at_least or elapsed() < plan.budget_s):
@@ -189,6 +194,9 @@ def _sample(
             rows.read()
             starts[count], walls[count], collected[count] = before, after - before, collections.count - gc_before
             count += 1
+            if keep is not None and elapsed() >= next_keep:
+                keep(_columns(rows, starts[:count], walls[:count], collected[:count], inner, timer_s))
+                next_keep = elapsed() + plan.keep_every_s
             if report is not None and count % 16 == 0:
                 report("ground truth", min(1.0, max(count / plan.samples, elapsed() / plan.budget_s)))
     return _columns(rows, starts[:count], walls[:count], collected[:count], inner, timer_s), sentinels
