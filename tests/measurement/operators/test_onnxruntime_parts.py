@@ -134,3 +134,32 @@ def test_origins_of_fused_renamed_and_inserted_nodes() -> None:
     assert found["conv_nchwc"].weight.shape == (4, 3, 3, 3)
     assert found["ReorderOutput"] == Origin(inserted=True)
     assert found["scale/QuickGeluFusion/"].nodes == ("gate", "scale")
+
+
+def test_a_conversion_at_the_edge_is_inserted_although_it_makes_the_models_tensor() -> None:
+    original = nodes_of(model([helper.make_node("Relu", ["x"], ["y"], name="r")], [tensor("x", 1, 4)], ["y"]))
+    ran = nodes_of(
+        model(
+            [
+                helper.make_node("Cast", ["x"], ["c"], name="InsertedPrecisionFreeCast_x", to=1),
+                helper.make_node("Relu", ["c"], ["d"], name="r"),
+                helper.make_node("Cast", ["d"], ["y"], name="InsertedPrecisionFreeCast_y", to=10),
+            ],
+            [tensor("x", 1, 4)],
+            ["y"],
+        )
+    )
+    assert [origins(original, ran)[part.name].inserted for part in ran] == [True, False, True]
+
+
+def test_a_fusion_is_named_after_its_product() -> None:
+    chain = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"], name="narrow"),
+        helper.make_node("MatMulInteger", ["q", "w", "z"], ["i"], name="product"),
+        helper.make_node("Cast", ["i"], ["f"], name="widen", to=1),
+        helper.make_node("Mul", ["f", "s"], ["y"], name="scale"),
+    ]
+    original = nodes_of(model(chain, [tensor("x", 1, 4)], ["y"], {"w": np.zeros((4, 8), dtype=np.int8)}))
+    fused = [helper.make_node("DynamicQuantizeMatMul", ["x", "w"], ["y"], name="", domain="com.microsoft")]
+    ran = nodes_of(model(fused, [tensor("x", 1, 4)], ["y"], {"w": np.zeros((4, 8), dtype=np.int8)}))
+    assert origins(original, ran)[ran[0].name].label("?") == "product (fused: narrow+product+scale)"

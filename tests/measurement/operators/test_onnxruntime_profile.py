@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from onnx import helper
 
 from ridgeline.core import OpTable, TargetFailed
 from ridgeline.measurement.operators.onnxruntime import profile, profile_session
+from ridgeline.targets import parse_target, prepare
 from ridgeline.work.onnx import graph
 from support.onnx_models import model, tensor
 
@@ -99,8 +99,8 @@ def test_buffers_are_shared_through_views_and_weights_are_constant(table: OpTabl
 
 
 def test_the_target_is_profiled_through_its_flavour(perceptron: Path) -> None:
-    flavour = SimpleNamespace(model_path=str(perceptron), feeds={"x": random(4, 16)}, providers=("CPUExecutionProvider",), session_options=options)
-    found = profile(SimpleNamespace(flavour=flavour), iterations=2)
+    prepared = prepare(parse_target(str(perceptron), []))
+    found = profile(prepared, iterations=2)
     assert [row.kind for row in found.rows] == ["Gemm", "Erf", "Reshape", "MatMul"]
     assert found.iterations == 2
 
@@ -161,17 +161,33 @@ def test_work_of_what_ran_is_the_work_of_the_model(name: str) -> None:
     assert not [row.name for row in found.rows if row.flop is None or row.reads is None or row.writes is None]
 
 
-MAGIKA = find_spec("magika")
+def packaged(package: str, pattern: str) -> Path | None:
+    """A model inside an installed package; nothing of the package is imported."""
+    spec = find_spec(package)
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    return next((path for folder in folders for path in Path(folder).glob(pattern)), None)
 
 
-@pytest.mark.skipif(MAGIKA is None, reason="the package magika, which carries a trained model, is not installed")
-def test_a_trained_model() -> None:
-    assert MAGIKA is not None
-    path = next(Path(MAGIKA.origin or "").parent.glob("models/*/model.onnx"))
-    found = profile_session(path, {"bytes": np.ones((1, 2048), dtype=np.int32)}, options, iterations=3)
+TRAINED = [
+    ("magika", "models/*/model.onnx", {"bytes": np.ones((1, 2048), dtype=np.int32)}),
+    ("silero_vad", "data/silero_vad_16k_op15.onnx", {"input": random(1, 512), "state": random(2, 1, 128), "sr": np.array(16000)}),
+    ("rapidocr_onnxruntime", "models/*det*.onnx", {"x": random(1, 3, 96, 96)}),
+    ("rapidocr_onnxruntime", "models/*rec*.onnx", {"x": random(1, 3, 48, 96)}),
+    ("rapidocr_onnxruntime", "models/*cls*.onnx", {"x": random(1, 3, 48, 96)}),
+]
+
+
+@pytest.mark.parametrize(("package", "pattern", "feeds"), TRAINED, ids=[f"{package}:{pattern}" for package, pattern, _ in TRAINED])
+def test_work_of_what_ran_is_the_work_of_a_trained_model(package: str, pattern: str, feeds: dict[str, Any]) -> None:
+    path = packaged(package, pattern)
+    if path is None:
+        pytest.skip(f"the package {package}, which carries a trained model, is not installed")
+    found = profile_session(path, feeds, options, iterations=2)
     check_sums(found)
-    assert sum(row.flop or 0 for row in found.rows if row.engine == "fma") == graph(path, {"bytes": (1, 2048)}).flop
-    assert not [row.name for row in found.rows if row.flop is None]
+    counted = graph(path, {name: array.shape for name, array in feeds.items()})
+    assert counted.unknown == ()
+    assert sum(row.flop or 0 for row in found.rows if row.engine == "fma") == counted.flop
+    assert not [row.name for row in found.rows if row.flop is None or row.reads is None or row.writes is None]
 
 
 def test_a_model_that_does_not_run_is_the_targets_failure(perceptron: Path) -> None:

@@ -58,6 +58,16 @@ def test_a_cycle_is_refused() -> None:
         graph(model(nodes, [tensor("x", 4)], ["b"]))
 
 
+@pytest.mark.parametrize("text", [b"conv1", b"Relu", b"x"])
+def test_names_that_are_not_utf8(tmp_path: Path, text: bytes) -> None:
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"], name="conv1"), helper.make_node("Relu", ["a"], ["y"])]
+    content = model(nodes, [tensor("x", 1, 3, 8, 8)], ["y"], {"w": zeros(4, 3, 3, 3)}).SerializeToString()
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content.replace(text, b"\xe8" + text[1:]))
+    with pytest.raises(ReadError):
+        graph(path)
+
+
 def test_a_value_made_twice_is_refused() -> None:
     nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Neg", ["x"], ["a"])]
     with pytest.raises(ReadError, match="once"):

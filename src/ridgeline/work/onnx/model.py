@@ -58,6 +58,7 @@ def load(source: Model | str | os.PathLike[str]) -> Model:
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise ReadError("an ONNX model with a graph", found=f"{where} without one", remedy="export the model again")
     _strip(model.graph, 0, where)
+    _check_texts(model, where)
     return unique(_inlined(model), where)
 
 
@@ -97,6 +98,20 @@ def _strip(graph: Any, depth: int, where: str) -> None:
                 attribute.t.ClearField("raw_data")
         for _, body in bodies(node):
             _strip(body, depth + 1, where)
+
+
+def _check_texts(message: Any, where: str) -> None:
+    """Refuse text that is not UTF-8: protobuf hands it out as bytes, or not at all, wherever it is next looked at."""
+    try:
+        for field, content in message.ListFields():
+            parts = [content] if isinstance(content, str | bytes) or hasattr(content, "ListFields") else content
+            if field.type == field.TYPE_MESSAGE:
+                for part in parts:
+                    _check_texts(part, where)
+            elif field.type == field.TYPE_STRING and not all(isinstance(part, str) for part in parts):
+                raise ReadError("names in UTF-8", found=f"other bytes in {field.name} in {where}", remedy="export the model again")
+    except UnicodeDecodeError as error:
+        raise ReadError("names in UTF-8", found=f"{error.object[:40]!r} in {where}", remedy="export the model again") from error
 
 
 def checked(dims: Any, name: str) -> int:

@@ -102,7 +102,7 @@ def op_work(node: Node) -> Work:
     except (IndexError, ZeroDivisionError, TypeError, ValueError, OverflowError) as error:
         # A formula trusts the definition of its operator; a node that does not keep to it is not an error of ours.
         reason = f"shapes or attributes that do not fit {node.kind}: {error}"
-    return _complete(Work(group=_group(found), flop=None, reason=reason), node)
+    return _complete(Work(group=_group(found, node.kind), flop=None, reason=reason), node)
 
 
 def _complete(work: Work, node: Node) -> Work:
@@ -146,10 +146,12 @@ def _size(value: Value) -> int | None:
         return None
 
 
-def _group(function: Formula) -> str:
+def _group(function: Formula, kind: str) -> str:
     """The group that the module of a formula stands for, for a node whose shapes are not known."""
     module = function.__module__.rpartition(".")[2]
-    return {"quantised": "matmul", "recurrent": "matmul", "control": "other", "signal": "other"}.get(module, module)
+    if module == "quantised":
+        return "convolution" if "Conv" in kind else "matmul" if "MatMul" in kind or "Gemm" in kind else "elementwise"
+    return {"recurrent": "matmul", "control": "other", "signal": "other"}.get(module, module)
 
 
 def _load() -> None:

@@ -7,11 +7,12 @@ leads to the anchor and belongs to no other one, and for the activation or sum b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ridgeline.work.onnx import Value
+from ridgeline.work.onnx import Value, op_work
 from ridgeline.work.onnx.nodes import Placed, folded_away
 
 __all__ = ["Origin", "origins"]
@@ -22,6 +23,11 @@ _FOLLOWERS = frozenset(
 )
 _LEFT_OUT = frozenset({"Constant", "Identity", "Dropout", "Cast"})
 _INSERTED = frozenset({"ReorderInput", "ReorderOutput", "MemcpyToHost", "MemcpyFromHost"})
+#: Inserted as well unless the model has one there: they only change how a tensor lies in memory.
+_CONVERSIONS = frozenset({"Cast", "Transpose", "Reshape", "Squeeze", "Unsqueeze"})
+_WORKING = frozenset({"convolution", "matmul", "attention"})
+# How the optimiser keeps a derived name unique, and how the blocked layout names its nodes.
+_SUFFIX = re.compile(r"(_nchwc)?(_token_\d+)?$")
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +62,7 @@ def origins(original: Sequence[Placed], optimised: Sequence[Placed]) -> dict[str
     constant = folded_away(list(original))
     by_name = {part.own_name: index for index, part in enumerate(original)}
     maker = {value.name: index for index, part in enumerate(original) for value in part.node.written}
-    anchors = {part.name: anchor for part in optimised if (anchor := _anchor(part, by_name, maker)) is not None}
+    anchors = {part.name: anchor for part in optimised if (anchor := _anchor(part, original, by_name, maker)) is not None}
     owners = {index: name for name, index in anchors.items()}
     # What is computed from constants alone was computed before the run and stands for nothing that ran.
     variable = {name: index for name, index in maker.items() if name not in constant}
@@ -68,19 +74,18 @@ def origins(original: Sequence[Placed], optimised: Sequence[Placed]) -> dict[str
     return {part.name: _origin(part, original, groups, anchors) for part in optimised}
 
 
-def _anchor(part: Placed, by_name: Mapping[str, int], maker: Mapping[str, int]) -> int | None:
+def _anchor(part: Placed, original: Sequence[Placed], by_name: Mapping[str, int], maker: Mapping[str, int]) -> int | None:
     if part.node.kind in _INSERTED:
         return None
-    for value in part.node.written:
-        if value.name in maker:
-            return maker[value.name]
-    for name in (part.own_name, part.own_name.removesuffix("_nchwc"), part.own_name.partition("/LayerNormFusion")[0]):
-        for table in (by_name, maker):
-            if name in table:
-                return table[name]
+    made = [maker[value.name] for value in part.node.written if value.name in maker]
     # Fusions name themselves after the node they began with: `name/QuickGeluFusion/`.
-    base = part.own_name.rstrip("/").rpartition("/")[0]
-    return by_name.get(base)
+    base = _SUFFIX.sub("", part.own_name)
+    names = (part.own_name, base, base.rstrip("/").rpartition("/")[0])
+    named = [table[name] for name in names for table in (by_name, maker) if name in table]
+    for index in (*made, *named):
+        if part.node.kind not in _CONVERSIONS or original[index].node.kind == part.node.kind:
+            return index
+    return None
 
 
 def _backwards(anchor: int, original: Sequence[Placed], maker: Mapping[str, int], owners: Mapping[int, str]) -> set[int]:
@@ -115,7 +120,14 @@ def _origin(part: Placed, original: Sequence[Placed], groups: Mapping[str, set[i
     if not members:
         return Origin(inserted=True)
     kept = [index for index in sorted(members) if original[index].node.kind not in _LEFT_OUT] or [anchors[part.name]]
-    alike = [index for index in kept if original[index].node.kind == part.node.kind.removeprefix("Fused")]
-    main = original[alike[0] if alike else anchors[part.name]].own_name
+    main = original[_main(part, kept, original, anchors[part.name])].own_name
     weight = next((original[index].node.optional(1) for index in sorted(members) if original[index].node.kind == "Conv"), None)
     return Origin(nodes=tuple(original[index].own_name for index in kept), main=main, weight=weight)
+
+
+def _main(part: Placed, kept: Sequence[int], original: Sequence[Placed], anchor: int) -> int:
+    """The node that a fusion is named after: of the kind that ran, else the first that convolves or multiplies, else the anchor."""
+    kind = part.node.kind.removeprefix("Fused")
+    alike = [index for index in (anchor, *kept) if original[index].node.kind == kind]
+    working = [index for index in kept if op_work(original[index].node).group in _WORKING]
+    return next(iter((*alike, *working)), anchor)

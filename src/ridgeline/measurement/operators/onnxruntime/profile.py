@@ -7,12 +7,12 @@ does around it. `operators_s` is the union of the node intervals of the main gra
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from ridgeline.core import OpTable, TargetFailed
+from ridgeline.core import OpTable, TargetFailed, UsageError
+from ridgeline.targets import OnnxFlavour, Prepared
 from ridgeline.work.onnx.bind import bind
 from ridgeline.work.onnx.model import bodies, load
 from ridgeline.work.onnx.node import Value
@@ -25,45 +25,24 @@ from .rows import Buffers, rows
 from .runs import run_events
 from .session import Taken, take
 
-__all__ = ["OnnxSession", "profile", "profile_session"]
+__all__ = ["profile", "profile_session"]
 
 
-class OnnxSession(Protocol):
-    """What a prepared ONNX target offers to be profiled: `prepared.flavour`."""
-
-    @property
-    def model_path(self) -> str | os.PathLike[str]:
-        """The model as the person gave it."""
-
-    @property
-    def feeds(self) -> Mapping[str, Any]:
-        """Input name → array."""
-
-    @property
-    def providers(self) -> Sequence[str]:
-        """Execution providers in order of preference."""
-
-    def session_options(self) -> Any:
-        """A new `onnxruntime.SessionOptions` with the threads and level that the clean calls use."""
-
-
-class _Prepared(Protocol):
-    @property
-    def flavour(self) -> Any: ...
-
-
-def profile(prepared: _Prepared, iterations: int = 10) -> OpTable:
+def profile(prepared: Prepared, iterations: int = 10) -> OpTable:
     """The operators of one call of a prepared ONNX target.
 
     Args:
-        prepared: its `flavour` is an `OnnxSession`.
+        prepared: its `flavour` is an `OnnxFlavour`.
         iterations: counted calls, after a warm-up.
 
     Raises:
         TargetFailed: the model does not run under the profiler.
+        UsageError: another kind of target.
         BackendUnavailable: onnxruntime or onnx is missing.
     """
-    flavour: OnnxSession = prepared.flavour
+    flavour = prepared.flavour
+    if not isinstance(flavour, OnnxFlavour):
+        raise UsageError("an ONNX target", found=f"a target of kind {prepared.info.kind}", remedy="use the profile of its own framework")
     return profile_session(Path(flavour.model_path), flavour.feeds, flavour.session_options, flavour.providers, iterations)
 
 
