@@ -12,7 +12,7 @@ import pytest
 
 from ridgeline.core import TargetFailed, UsageError
 from ridgeline.targets import ProcessFlavour, parse_target, prepare, run_command, starting_s
-from ridgeline.targets.command import _Watch
+from ridgeline.targets.watching import Watch
 
 PYTHON = sys.executable
 
@@ -34,7 +34,7 @@ def test_blocked_time_by_a_fake_clock(code: str, blocked_s: float) -> None:
         assert process.stdout is not None
         process.stdout.readline()  # it has started
         wait_for_state(process.pid, "S" if blocked_s else "R")
-        watch = _Watch(process.pid, 0.0, clock=clock)
+        watch = Watch(process.pid, 0.0, clock=clock)
         for _ in range(3):
             clock.now += 1.0
             watch.look()
@@ -62,7 +62,7 @@ def test_a_sample_is_consistent() -> None:
 
 
 def test_what_was_never_looked_at_is_null() -> None:
-    watch = _Watch(os.getpid(), 0.0)
+    watch = Watch(os.getpid(), 0.0)
     sample = watch.sample(1.0, resource.getrusage(resource.RUSAGE_SELF))
     assert sample.blocked_s is sample.run_queue_s is sample.max_rss_bytes is sample.read_bytes is sample.written_bytes is None
 

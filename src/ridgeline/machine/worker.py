@@ -8,12 +8,9 @@ this room importing them. What runs in the child is decided by the caller; the b
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,24 +24,19 @@ from ridgeline.core.units import format_quantity
 
 from .ending import LIBRARIES, crash_place, ended
 from .protocol import Frames, Message, frame, message, rebuild, value_of
+from .spawning import command_line, cpu_s, own, pipe, start
 
 __all__ = ["Limits", "Worker"]
 
 T = TypeVar("T")
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
-#: Affinity comes before every import: math libraries size their thread pools by it when they are loaded.
-_BOOT = (
-    "import os, sys; sys.argv[6] and os.sched_setaffinity(0, map(int, sys.argv[6].split(','))); "
-    "from ridgeline.machine.child import main; main(sys.argv[1:])"
-)
 _TAIL_BYTES = 8192
 _CLOSE_S = 2.0
 # Death is normally seen at once as the end of the pipe; only where the target's own forks hold the pipe open does it take this long.
 _LOOK_S = 0.5
 _START_S = 60.0
-#: Descriptors above those that programs close by number.
-_LOWEST_DESCRIPTOR = 64
+_OUR_STDERR = 2
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,22 +94,20 @@ class Worker:
         self._status: int | None = None
         self._why_ended: TargetFailed | None = None
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
-            requests, self._requests = _pipe(theirs, ours)
-            self._results, results = _pipe(ours, theirs)
-            life_line, self._life_line = _pipe(theirs, ours)
-            self._crash = _own(os.memfd_create("ridgeline-crash"), ours)
+            requests, self._requests = pipe(theirs, ours)
+            self._results, results = pipe(ours, theirs)
+            life_line, self._life_line = pipe(theirs, ours)
+            self._crash = own(os.memfd_create("ridgeline-crash"), ours)
             output = _OUR_STDERR
             self._output: int | None = None
             if not show_output:
-                self._output, output = _pipe(ours, theirs)
+                self._output, output = pipe(ours, theirs)
                 os.set_blocking(self._output, False)
             os.set_blocking(self._requests, False)
             os.set_blocking(self._results, False)
             passed = (requests, results, life_line, self._crash)
-            limit = str(self._limits.memory_bytes or 0)
-            cpus = ",".join(map(str, self._limits.cpus or ()))
-            command = [python or sys.executable, "-P", "-c", _BOOT, *map(str, passed), limit, cpus]
-            self._process = _start(command, output, passed, {**os.environ, **(environment or {})}, directory)
+            command = command_line(python, passed, self._limits.memory_bytes, self._limits.cpus)
+            self._process = start(command, output, passed, {**os.environ, **(environment or {})}, directory)
             self._descriptors = ours.pop_all()
 
     @property
@@ -213,7 +203,7 @@ class Worker:
     def _exchange(self, request: bytes, limit_s: float | None, on_report: Callable[[Any], None]) -> Message:
         """Send the request and wait for its answer, passing reports on."""
         waiting = memoryview(request)
-        started, cpu_before = time.monotonic(), _cpu_s(self._process.pid)
+        started, cpu_before = time.monotonic(), cpu_s(self._process.pid)
         while True:
             while self._arrived:
                 received = self._arrived.pop(0)
@@ -316,7 +306,7 @@ class Worker:
         raise error
 
     def _time_is_up(self, limit_s: float, cpu_before: float | None) -> NoReturn:
-        cpu_after = _cpu_s(self._process.pid)
+        cpu_after = cpu_s(self._process.pid)
         # The fault handler writes down where it was, even while native code holds the interpreter's lock.
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGABRT)
@@ -341,60 +331,5 @@ class Worker:
         return ""
 
 
-_OUR_STDERR = 2
-
-
 def _ignore(_: Any) -> None:
     """Where nobody asked for reports."""
-
-
-def _own(descriptor: int, owner: contextlib.ExitStack) -> int:
-    """Move a descriptor above those that programs close by number; `owner` closes it."""
-    try:
-        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
-    except OSError:  # the limit of open files is that low
-        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-    os.close(descriptor)
-    owner.callback(_close, moved)
-    return moved
-
-
-def _close(descriptor: int) -> None:
-    with contextlib.suppress(OSError):
-        os.close(descriptor)
-
-
-def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
-    read_end, write_end = os.pipe()
-    return _own(read_end, reader), _own(write_end, writer)
-
-
-def _start(
-    command: list[str], output: int, passed: tuple[int, ...], environment: Mapping[str, str], directory: str | os.PathLike[str] | None
-) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            pass_fds=passed,
-            env=dict(environment),
-            cwd=directory,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise TargetFailed(
-            "a Python interpreter that starts",
-            found=f"{command[0] or 'none'}: {error}",
-            remedy="check the interpreter, the directory and the number of processes",
-        ) from error
-
-
-def _cpu_s(pid: int) -> float | None:
-    """CPU seconds of a process so far, from /proc/PID/stat (proc(5), fields 14 and 15)."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError, ValueError):
-        return None

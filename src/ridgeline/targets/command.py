@@ -17,11 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
-
-import msgspec
 
 from ridgeline.core import TargetFailed, TargetInfo, UsageError
 from ridgeline.core.units import format_quantity
@@ -32,45 +28,12 @@ from .prepared import Prepared, ProcessFlavour
 from .source import Transform
 from .spec import TargetSpec
 from .surroundings import digest
+from .watching import FIRST_S, CommandSample, Watch, process_tree
 
 __all__ = ["CommandSample", "prepare_command", "run_command", "starting_s"]
 
 _TAIL_BYTES = 4096
 _PIPE_BYTES = 2**20
-#: Samples come close together at first, then at this part of the time so far, so that short and long runs are both seen and neither is disturbed.
-_FIRST_S, _PART, _LONGEST_S = 0.005, 0.04, 0.1
-
-
-class CommandSample(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a command; seconds and bytes.
-
-    Args:
-        wall_s: from before the process was started until it had ended.
-        user_s, system_s: CPU time, of children that were waited for too.
-        minor_faults, major_faults, voluntary_switches, involuntary_switches: as rusage counts them.
-        max_rss_bytes: most resident memory of one of its processes; null if it was never sampled (rusage has that of the process that started it).
-        run_queue_s: summed over all threads seen; null if it was never visible.
-        blocked_s: time in which no thread was running or runnable; null if it was never sampled.
-        read_bytes, written_bytes: disk traffic; null if not visible.
-        processes, threads: the most seen at once.
-        looks: samples taken while it ran.
-    """
-
-    wall_s: float
-    user_s: float
-    system_s: float
-    minor_faults: int
-    major_faults: int
-    voluntary_switches: int
-    involuntary_switches: int
-    max_rss_bytes: int | None = None
-    run_queue_s: float | None = None
-    blocked_s: float | None = None
-    read_bytes: int | None = None
-    written_bytes: int | None = None
-    processes: int = 0
-    threads: int = 0
-    looks: int = 0
 
 
 def prepare_command(spec: TargetSpec, transform: Transform | None = None) -> Prepared:
@@ -113,7 +76,7 @@ def run_command(
     """
     before = time.perf_counter()
     process = _start(argv, environment, directory)
-    watch = _Watch(process.pid, before)
+    watch = Watch(process.pid, before)
     tail = bytearray()
     try:
         usage, status = _wait(process, watch, tail, timeout_s)
@@ -151,7 +114,7 @@ def _start(argv: Sequence[str], environment: Mapping[str, str] | None, directory
         raise UsageError("a program that can be started", found=what, remedy="check its name, its path and its permission to be executed") from error
 
 
-def _wait(process: subprocess.Popen[bytes], watch: _Watch, tail: bytearray, timeout_s: float | None) -> tuple[Any, int]:
+def _wait(process: subprocess.Popen[bytes], watch: Watch, tail: bytearray, timeout_s: float | None) -> tuple[Any, int]:
     """Sample until the process ends; its rusage and exit code (negative for a signal)."""
     assert process.stderr is not None
     errors = process.stderr.fileno()
@@ -162,7 +125,7 @@ def _wait(process: subprocess.Popen[bytes], watch: _Watch, tail: bytearray, time
     with _waiting_for_end(process.pid) as wait_for_end:
         chatty = False
         while True:
-            wait_for_end(_FIRST_S if chatty else watch.pause_s())
+            wait_for_end(FIRST_S if chatty else watch.pause_s())
             chatty = _hear(errors, tail)
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
@@ -218,108 +181,7 @@ def _failed(argv: Sequence[str], status: int, tail: bytearray) -> TargetFailed:
 def _end_tree(process: subprocess.Popen[bytes]) -> None:
     if process.returncode is not None:
         return
-    for pid in [*_tree(process.pid), process.pid]:
+    for pid in [*process_tree(process.pid), process.pid]:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     process.wait()
-
-
-def _tree(top: int) -> list[int]:
-    """A process and all below it, by the kernel's lists of children; parents first."""
-    found, waiting = [], [top]
-    while waiting:
-        pid = waiting.pop()
-        found.append(pid)
-        for task in _tasks(pid):
-            with contextlib.suppress(OSError, ValueError):
-                waiting += [int(word) for word in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
-    return found
-
-
-def _tasks(pid: int) -> list[str]:
-    try:
-        return os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return []
-
-
-@dataclass
-class _Watch:
-    """What was seen of a running command so far."""
-
-    pid: int
-    started: float
-    last: float = 0.0
-    looks: int = 0
-    blocked_s: float = 0.0
-    processes: int = 0
-    threads: int = 0
-    max_rss_bytes: int = 0
-    run_queue_ns: dict[tuple[int, str], int] = field(default_factory=dict)
-    traffic: dict[int, tuple[int, int]] = field(default_factory=dict)
-    clock: Callable[[], float] = time.perf_counter
-
-    def elapsed_s(self) -> float:
-        return self.clock() - self.started
-
-    def pause_s(self) -> float:
-        return min(_LONGEST_S, max(_FIRST_S, _PART * self.elapsed_s()))
-
-    def look(self) -> None:
-        """Take one sample; not more often than the pause says, however often a chatty stderr wakes us."""
-        now = self.elapsed_s()
-        if now - self.last < 0.9 * self.pause_s():
-            return
-        pids, threads, busy = _tree(self.pid), 0, False
-        for pid in pids:
-            for task in _tasks(pid):
-                threads += 1
-                busy |= self._see(pid, task)
-            self._see_traffic(pid)
-            self._see_memory(pid)
-        if not busy:
-            self.blocked_s += now - self.last
-        self.last, self.looks = now, self.looks + 1
-        self.processes, self.threads = max(self.processes, len(pids)), max(self.threads, threads)
-
-    def _see(self, pid: int, task: str) -> bool:
-        """Keep a thread's run-queue delay; whether it is running or runnable."""
-        try:
-            delay = Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()
-            self.run_queue_ns[pid, task] = int(delay[1])
-        except (OSError, IndexError, ValueError):
-            pass
-        try:
-            return Path(f"/proc/{pid}/task/{task}/stat").read_text().rpartition(")")[2].split()[0] == "R"
-        except (OSError, IndexError):
-            return False
-
-    def _see_traffic(self, pid: int) -> None:
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            lines = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
-            self.traffic[pid] = (int(lines["read_bytes"]), int(lines["write_bytes"]))
-
-    def _see_memory(self, pid: int) -> None:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            _, _, after = Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")
-            self.max_rss_bytes = max(self.max_rss_bytes, 1024 * int(after.split()[0]))
-
-    def sample(self, wall_s: float, usage: Any) -> CommandSample:
-        """The finished record."""
-        return CommandSample(
-            wall_s=wall_s,
-            user_s=usage.ru_utime,
-            system_s=usage.ru_stime,
-            minor_faults=usage.ru_minflt,
-            major_faults=usage.ru_majflt,
-            voluntary_switches=usage.ru_nvcsw,
-            involuntary_switches=usage.ru_nivcsw,
-            max_rss_bytes=self.max_rss_bytes or None,
-            run_queue_s=sum(self.run_queue_ns.values()) / 1e9 if self.run_queue_ns else None,
-            blocked_s=min(self.blocked_s, wall_s) if self.looks else None,
-            read_bytes=sum(read for read, _ in self.traffic.values()) if self.traffic else None,
-            written_bytes=sum(written for _, written in self.traffic.values()) if self.traffic else None,
-            processes=self.processes,
-            threads=self.threads,
-            looks=self.looks,
-        )

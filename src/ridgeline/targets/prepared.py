@@ -19,8 +19,8 @@ from .spec import TargetSpec
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from .command import CommandSample
     from .source import Transform
+    from .watching import CommandSample
 
 __all__ = ["Flavour", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin"]
 
