@@ -124,7 +124,8 @@ def test_nodes_of_the_taken_branch_are_rows_with_exclusive_holder(tmp_path: Path
     assert set(rows["Abs"].after) == {positions["If"], positions["Exp"]}
 
 
-def test_a_loop_counts_its_calls(tmp_path: Path) -> None:
+@pytest.fixture
+def looping(tmp_path: Path) -> Path:
     body = helper.make_graph(
         [helper.make_node("MatMul", ["s", "s"], ["s2"], name="product"), helper.make_node("Identity", ["go"], ["go2"], name="on")],
         "body",
@@ -132,11 +133,24 @@ def test_a_loop_counts_its_calls(tmp_path: Path) -> None:
         [tensor("go2", dtype="bool"), tensor("s2", 4, 4)],
     )
     node = helper.make_node("Loop", ["m", "", "x"], ["y"], name="loop", body=body)
-    path = saved(model([node], [tensor("x", 4, 4), tensor("m", dtype="int64")], ["y"]), tmp_path)
-    found = profile_session(path, {"x": np.eye(4, dtype=np.float32), "m": np.array(5)}, options, iterations=3)
+    return saved(model([node], [tensor("x", 4, 4), tensor("m", dtype="int64")], ["y"]), tmp_path)
+
+
+def test_a_loop_counts_its_calls(looping: Path) -> None:
+    found = profile_session(looping, {"x": np.eye(4, dtype=np.float32), "m": np.array(5)}, options, iterations=3)
     product = next(row for row in found.rows if row.kind == "MatMul")
     assert product.calls == 5
     assert product.flop == 5 * 2 * 64
+    assert found.iterations == 3
+
+
+@pytest.mark.parametrize(("steps", "iterations"), [(2, 9), (40, 4), (100, 1)])
+def test_a_long_loop_is_profiled_for_fewer_runs(looping: Path, monkeypatch: pytest.MonkeyPatch, steps: int, iterations: int) -> None:
+    # A step has two nodes; 405 events hold five runs of 40 steps and their Loop.
+    monkeypatch.setattr("ridgeline.measurement.operators.onnxruntime.table._MOST_EVENTS", 405)
+    found = profile_session(looping, {"x": np.eye(4, dtype=np.float32), "m": np.array(steps)}, options, iterations=9)
+    assert found.iterations == iterations
+    assert next(row for row in found.rows if row.kind == "MatMul").calls == steps
 
 
 def test_names_show_what_was_fused(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """onnxruntime's own operator profile, tied back to the nodes of the model."""
 
-from .profile import profile, profile_session
+from .table import profile, profile_session
 
 __all__ = ["profile", "profile_session"]

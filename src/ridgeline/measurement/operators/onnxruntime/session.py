@@ -16,7 +16,7 @@ import msgspec
 from ridgeline.core import BackendUnavailable, TargetFailed
 from ridgeline.readers.onnxruntime import Profile, read_profile
 
-__all__ = ["Taken", "take"]
+__all__ = ["WARM_UP", "Taken", "take"]
 
 #: Runs before the ones that count: the first allocates, the second still plans memory, the third is like the rest.
 WARM_UP = 3

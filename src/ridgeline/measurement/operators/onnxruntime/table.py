@@ -23,9 +23,12 @@ from .match import UNNAMED, matched
 from .origin import origins
 from .rows import Buffers, rows
 from .runs import run_events
-from .session import Taken, take
+from .session import WARM_UP, Taken, take
 
 __all__ = ["profile", "profile_session"]
+
+#: Node events of one profile. onnxruntime drops what comes after a million, and each takes about a kilobyte of JSON.
+_MOST_EVENTS = 200_000
 
 
 def profile(prepared: Prepared, iterations: int = 10) -> OpTable:
@@ -61,16 +64,16 @@ def profile_session(
     Raises:
         TargetFailed, BackendUnavailable: as `profile`.
     """
-    taken = take(model, feeds, options, providers, max(1, iterations))
+    written = load(model)
+    # Inferred as far as the file alone allows: weights that are computed from constants get their shapes.
+    original = placed(written, bind(written, {}, contents(written)))
+    taken = _take(model, feeds, options, providers, max(1, iterations), original)
     runs = run_events(taken.profile, taken.iterations)
     if not runs:
         raise TargetFailed(
             "a profile with complete runs", found=f"{len(taken.profile.nodes)} node events and no run", remedy="profile fewer iterations"
         )
     optimised = _optimised(taken)
-    written = load(model)
-    # Inferred as far as the file alone allows: weights that are computed from constants get their shapes.
-    original = placed(written, bind(written, {}, contents(written)))
     found = matched([part for run in runs for part in run.executed], optimised.nodes)
     table = rows(runs, found, origins(original, optimised.nodes), optimised.buffers, optimised.body_results)
     walls = [run.wall_s for run in runs]
@@ -82,6 +85,19 @@ def profile_session(
         iterations=len(runs),
         check_wall_s=median_of(taken.walls_s[-len(runs) :], "timer around session.run").value,
     )
+
+
+def _take(
+    model: Path, feeds: Mapping[str, Any], options: Callable[[], Any], providers: Sequence[str], iterations: int, original: Sequence[Placed]
+) -> Taken:
+    """Profile; where a body may run many thousand times, one run first tells how many events a run has, and there are fewer runs."""
+    if not any(part.node.kind in ("Loop", "Scan") for part in original):
+        return take(model, feeds, options, providers, iterations)
+    trial = take(model, feeds, options, providers, 1, warm_up=1)
+    fit = _MOST_EVENTS * 2 // max(1, len(trial.profile.nodes))  # the trial holds two runs
+    if fit >= iterations + WARM_UP:
+        return take(model, feeds, options, providers, iterations)
+    return take(model, feeds, options, providers, fit - 1, warm_up=1) if fit > 2 else trial
 
 
 class _Optimised:
