@@ -68,7 +68,8 @@ def is_own_file(path: str | None, root: str) -> bool:
         return False
     path = os.path.abspath(path)
     below = path.startswith(os.path.join(root, ""))
-    return below and "site-packages" not in path.split(os.sep) and not path.startswith((*_LIBRARIES, _PACKAGE))
+    installed = {"site-packages", "dist-packages"} & set(path.split(os.sep))
+    return below and not installed and not path.startswith((*_LIBRARIES, _PACKAGE))
 
 
 def own_files(root: str, main: str) -> tuple[str, ...]:
