@@ -17,19 +17,21 @@ from ridgeline import diagnosis as rules
 from ridgeline.core import Caution, Device, Diagnosis, Facts, Need, RidgelineError, Run
 from ridgeline.machine import Limits, Worker, commit_of, read_machine, software_versions
 from ridgeline.measurement.agent import PreparedReport
+from ridgeline.targets import TargetSpec, worker_environment
 
 from .instruments import Instruments
 from .probe import probe
 
 if TYPE_CHECKING:
     from ridgeline.notebook import Notebook
-    from ridgeline.targets import TargetSpec
 
 __all__ = ["diagnose", "filled"]
 
 Report = Callable[[str, float | None], None]
 #: Seconds given to all instruments together when the person names no budget; the probe is apart and cached.
 DEFAULT_BUDGET_S = 16.0
+#: One request to the child may take this long: a target whose call hangs ends with a clear line and not never.
+_LONGEST_S = 3600.0
 
 
 def diagnose(
@@ -62,7 +64,7 @@ def diagnose(
     """
     report = report or (lambda label, fraction: None)
     machine = read_machine()
-    with Worker(limits=Limits(), environment=spec.environment) as worker:
+    with Worker(limits=Limits(wall_s=_LONGEST_S), environment=worker_environment(spec)) as worker:
         report("preparing the target", None)
         prepared = worker.call("ridgeline.measurement.agent:prepare", {"spec": spec}, PreparedReport)
         facts = Facts(target=prepared.info, machine=machine, device=device, first_s=prepared.first_s, warnings=prepared.warnings)

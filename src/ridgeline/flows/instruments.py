@@ -161,8 +161,9 @@ class Instruments:
     def _recorded(self, seconds: float) -> OperatorsReport:
         # A process of its own: the rewritten source must leave no trace in the one that the other instruments look at.
         from ridgeline.machine import Worker
+        from ridgeline.targets import worker_environment
 
-        with Worker(environment=self._spec.environment) as worker:
+        with Worker(environment=worker_environment(self._spec)) as worker:
             arguments = {"spec": self._spec, "seconds": seconds}
             return worker.call(f"{_AGENT}:recorded_operators", arguments, OperatorsReport, on_report=self._progress)
 
