@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from ridgeline.core import Diagnosis, Run, UsageError
 from ridgeline.diagnosis import next as next_step
 from ridgeline.notebook import Notebook
+
+from .diagnose import filled
 
 __all__ = ["replay", "show"]
 
@@ -34,4 +34,4 @@ def replay(run: Run) -> Diagnosis:
     if not isinstance(outcome, Diagnosis):
         found = f"{outcome.instrument} (level {outcome.level}) is missing: {outcome.because}"
         raise UsageError(f"everything measured that a verdict needs, in run {run.id}", found=found, remedy="diagnose the target again")
-    return msgspec.structs.replace(outcome, software=run.software, commit=run.commit, method=run.method, run=run.id)
+    return filled(outcome, run)
