@@ -66,3 +66,13 @@ def test_every_standard_operator_is_known() -> None:
     known = {kind for domain, kind in known_kinds() if not domain}
     # A file format, not a tensor, decides the work of the one that is left.
     assert schemas - known <= {"ImageDecoder"}
+
+
+def test_every_operator_with_a_formula_exists() -> None:
+    """Against onnxruntime's own registry: a misspelt name would be a formula that never applies."""
+    import onnxruntime.capi.onnxruntime_pybind11_state as state
+
+    registered = {("" if schema.domain == "ai.onnx" else schema.domain, schema.name) for schema in state.get_all_operator_schema()}
+    registered |= {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
+    # Copies that onnxruntime inserts between devices, never written in a model.
+    assert known_kinds() - registered <= {("", "MemcpyToHost"), ("", "MemcpyFromHost")}

@@ -61,11 +61,11 @@ def _sum(parts: Bytes | None) -> int | None:
 
 Formula = Callable[[Node], Work]
 _FORMULAS: dict[tuple[str, str], Formula] = {}
-_DOMAINS = {"ms": "com.microsoft", "nchwc": "com.microsoft.nchwc", "nhwc": "com.ms.internal.nhwc", "ml": "ai.onnx.ml"}
+_DOMAINS = {"ms": "com.microsoft", "nchwc": "com.microsoft.nchwc", "nhwc": "com.ms.internal.nhwc", "ml": "ai.onnx.ml", "preview": "ai.onnx.preview"}
 
 
 def formula(*kinds: str) -> Callable[[Formula], Formula]:
-    """Register a formula under operator types, several to a text; `ms:`, `nchwc:`, `nhwc:` and `ml:` stand for the domains of `_DOMAINS`."""
+    """Register a formula under operator types, several to a text; a prefix such as `ms:` stands for a domain of `_DOMAINS`."""
 
     def register(function: Formula) -> Formula:
         for word in " ".join(kinds).split():

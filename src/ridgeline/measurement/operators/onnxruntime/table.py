@@ -28,7 +28,7 @@ from .session import WARM_UP, Taken, take
 __all__ = ["profile", "profile_session"]
 
 #: Node events of one profile. onnxruntime drops what comes after a million, and each takes about a kilobyte of JSON.
-_MOST_EVENTS = 200_000
+_MOST_EVENTS = 100_000
 
 
 def profile(prepared: Prepared, iterations: int = 10) -> OpTable:

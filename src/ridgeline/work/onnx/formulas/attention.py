@@ -95,12 +95,12 @@ def _grouped(node: Node) -> Work:
     return _work(2.0 * batch * heads * _pairs(queries, keys, True) * 2 * width, True)
 
 
-@formula("LinearAttention FlexAttention")
+@formula("LinearAttention ms:LinearAttention preview:FlexAttention")
 def _without_formula(node: Node) -> Work:
     raise Unknown(f"{node.kind}: which pairs it visits is decided by its attributes and graphs")
 
 
-@formula("RotaryEmbedding ms:RotaryEmbedding")
+@formula("RotaryEmbedding ms:RotaryEmbedding ms:GemmaRotaryEmbedding ms:MRotaryEmbedding")
 def _rotary(node: Node) -> Work:
     """Two multiply-adds an element, the angles looked up: it streams."""
     return Work(group="elementwise", flop=float(math.prod(node.input(0).dims)), engine="add")

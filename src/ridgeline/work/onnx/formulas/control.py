@@ -12,6 +12,6 @@ from ..work import Work, formula
 __all__: list[str] = []
 
 
-@formula("If Loop Scan SequenceMap")
+@formula("If Loop Scan SequenceMap ms:BeamSearch ms:WhisperBeamSearch ms:GreedySearch ms:Sampling")
 def _bodies(node: Node) -> Work:
     return Work(group="other", reads=(0,) * len(node.inputs), writes=(0,) * len(node.outputs), reason="work is in its bodies")

@@ -26,7 +26,7 @@ def forward(node: Node, weight: Value, precision: Precision = "any") -> Work:
     return Work(group="convolution", flop=2.0 * node.output().numel * taps, engine="fma", precision=precision)
 
 
-@formula("Conv ms:FusedConv nchwc:Conv nhwc:Conv ms:NhwcFusedConv nhwc:FusedConv")
+@formula("Conv ms:FusedConv nchwc:Conv nhwc:Conv ms:NhwcConv ms:NhwcFusedConv")
 def _conv(node: Node) -> Work:
     return forward(node, node.input(1))
 

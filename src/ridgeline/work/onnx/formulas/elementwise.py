@@ -16,13 +16,14 @@ __all__ = ["pointwise"]
 
 _ADD = """
 Add Sub Mul Neg Abs Sign Relu LeakyRelu PRelu ThresholdedRelu HardSigmoid HardSwish Clip Equal Greater GreaterOrEqual Less LessOrEqual And Or Not
-Xor BitwiseAnd BitwiseOr BitwiseNot BitwiseXor BitShift Floor Ceil Round Where IsNaN IsInf Shrink ms:BiasAdd ms:ScaledTanhGrad ms:QuickSign
-ml:Binarizer ml:Scaler ml:Imputer ms:AddGelu ms:BiasDropout
+Xor BitwiseAnd BitwiseOr BitwiseNot BitwiseXor BitShift Floor Ceil Round Where IsNaN IsInf Shrink ms:BiasAdd
+ms:MulInteger ms:BitmaskDropout ms:BitmaskBiasDropout Affine Scale ImageScaler
+ml:Binarizer ml:Scaler ml:Imputer ms:BiasDropout
 """
-_DIVIDE = "Div Sqrt Reciprocal Mod Softsign ms:Rsqrt"
+_DIVIDE = "Div Sqrt Reciprocal Mod Softsign"
 _EXP = """
-Exp Log Sigmoid Softplus Elu Selu Celu Mish Swish SwiGLU Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh ms:QuickGelu ms:Swish ms:BiasSplitGelu
-ms:BiasSoftplus ms:SkipSwish
+Exp Log Sigmoid Softplus Elu Selu Celu Mish Swish SwiGLU Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh ms:QuickGelu
+ms:BiasSplitGelu ms:SwiGLU ms:ScaledSiLU ParametricSoftplus
 """
 
 
@@ -46,7 +47,7 @@ def _exp(node: Node) -> Work:
     return pointwise(node, "exp")
 
 
-@formula("Tanh ms:FastGelu ms:ScaledTanh")
+@formula("Tanh ScaledTanh ms:FastGelu")
 def _tanh(node: Node) -> Work:
     return pointwise(node, "tanh")
 

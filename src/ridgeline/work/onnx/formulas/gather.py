@@ -35,7 +35,7 @@ def _quantised(node: Node) -> Work:
     return Work(group="gather", flop=float(node.output().numel), engine="gather", reads=(picked, *bytes_read(node)[1:]))
 
 
-@formula("ScatterElements ScatterND Scatter TensorScatter MaxUnpool ms:ScatterND")
+@formula("ScatterElements ScatterND Scatter TensorScatter MaxUnpool nhwc:MaxUnpool")
 def _scatter(node: Node) -> Work:
     updates = node.optional(2 if node.kind not in ("TensorScatter", "MaxUnpool") else (1 if node.kind == "TensorScatter" else 0))
     return Work(group="gather", flop=float(updates.numel if updates is not None else node.output().numel), engine="gather")
@@ -46,7 +46,7 @@ def _find(node: Node) -> Work:
     return Work(group="gather", flop=float(node.input(0).numel), engine="gather")
 
 
-@formula("GridSample ms:GridSample")
+@formula("GridSample nhwc:GridSample ms:GridSample")
 def _sample(node: Node) -> Work:
     """Each result looks at 1 (nearest), 2ᵈ (linear) or 4ᵈ (cubic) neighbours over d spatial dimensions."""
     spatial = len(node.input(0).dims) - 2

@@ -91,3 +91,16 @@ def _determinant(node: Node) -> Work:
     """LU factorisation, 2·n³ ÷ 3 a matrix (Golub and Van Loan, Matrix Computations, §3.2)."""
     dims = node.input(0).dims
     return Work(group="matmul", flop=2.0 / 3.0 * math.prod(dims) * dims[-1], engine="fma")
+
+
+@formula("ms:CDist")
+def _distances(node: Node) -> Work:
+    """Every pair of rows, a difference and a multiply-add an element."""
+    return product(node, inner_dimension(node))
+
+
+@formula("ms:Inverse")
+def _inverse(node: Node) -> Work:
+    """2·n³ a matrix (Golub and Van Loan, Matrix Computations, §3.2 and §3.4)."""
+    dims = node.input(0).dims
+    return Work(group="matmul", flop=2.0 * math.prod(dims) * dims[-1], engine="fma")

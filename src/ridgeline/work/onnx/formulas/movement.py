@@ -23,7 +23,7 @@ def _nothing(node: Node, group: str, reason: str, writes: Bytes | None = None) -
     return Work(group=group, reads=(0,) * len(node.inputs), writes=writes if writes is not None else (0,) * len(node.outputs), reason=reason)
 
 
-@formula("Reshape Squeeze Unsqueeze Flatten Identity Optional OptionalGetElement BitCast ms:View")
+@formula("Reshape Squeeze Unsqueeze Flatten Identity Optional OptionalGetElement BitCast")
 def _view(node: Node) -> Work:
     return _nothing(node, "view", "view")
 
@@ -42,8 +42,8 @@ def _constant(node: Node) -> Work:
 @formula(
     """
     Transpose nchwc:ReorderInput nchwc:ReorderOutput Cast CastLike Pad Concat Tile Expand DepthToSpace SpaceToDepth ReverseSequence CenterCropPad
-    Trilu Col2Im Upsample ms:NhwcTranspose ms:Pad ms:QLinearConcat ms:ConvertToFloat8 ms:Trilu ms:ExpandDims ms:Tokenizer ms:RemovePadding
-    ms:RestorePadding ml:FeatureVectorizer ms:TransposeDequantize
+    Trilu Col2Im Crop nhwc:DepthToSpace nhwc:SpaceToDepth ms:Pad ms:QLinearConcat ms:Trilu ms:ExpandDims ms:Tokenizer ms:RemovePadding
+    ms:RestorePadding ml:FeatureVectorizer
     """
 )
 def _movement(node: Node) -> Work:
@@ -73,7 +73,7 @@ def _sequence(node: Node) -> Work:
     return _moved(node, "copy")
 
 
-@formula("Resize ms:Resize")
+@formula("Resize Upsample nhwc:Resize nchwc:Upsample")
 def _resize(node: Node) -> Work:
     """Nearest neighbour only moves; linear takes 2 and cubic 4 taps along every resized dimension, one multiply-add a tap."""
     mode = node.text("mode", "nearest")
@@ -86,7 +86,7 @@ def _resize(node: Node) -> Work:
     return Work(group="movement", flop=2.0 * taps**resized * node.output().numel, engine="fma")
 
 
-@formula("ConstantOfShape EyeLike Range OneHot HannWindow HammingWindow BlackmanWindow MelWeightMatrix")
+@formula("ConstantOfShape EyeLike Range ms:Range OneHot HannWindow HammingWindow BlackmanWindow MelWeightMatrix")
 def _fill(node: Node) -> Work:
     rest = tuple(0 if node.kind == "EyeLike" else size for size in bytes_read(node))
     return Work(group="allocation", reads=rest, reason="fills its result")
@@ -94,7 +94,7 @@ def _fill(node: Node) -> Work:
 
 @formula(
     """
-    RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli ms:Sampling
+    RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli
     """
 )
 def _random(node: Node) -> Work:

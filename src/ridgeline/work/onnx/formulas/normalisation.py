@@ -33,22 +33,23 @@ def _cross_entropy(node: Node) -> Work:
 
 @formula(
     """
-    LayerNormalization SimplifiedLayerNormalization ms:SimplifiedLayerNormalization RMSNormalization GroupNormalization InstanceNormalization
-    LpNormalization MeanVarianceNormalization ms:GroupNorm ms:SkipGroupNorm ms:SkipLayerNormalization ms:SkipSimplifiedLayerNormalization
-    ms:LayerNormalization NegativeLogLikelihoodLoss nhwc:LayerNormalization
+    LayerNormalization SimplifiedLayerNormalization RMSNormalization GroupNormalization InstanceNormalization
+    LpNormalization nhwc:InstanceNormalization MeanVarianceNormalization ms:GroupNorm ms:SkipGroupNorm ms:SkipLayerNormalization
+    ms:SkipSimplifiedLayerNormalization
+    NegativeLogLikelihoodLoss
     """
 )
 def _reduced(node: Node) -> Work:
     return _over_input(node, "reduce")
 
 
-@formula("BatchNormalization")
+@formula("BatchNormalization nhwc:BatchNormalization")
 def _batch_norm(node: Node) -> Work:
     """With known statistics one multiply-add an element (on `add`: it streams), else a reduction first."""
     return _over_input(node, "reduce" if node.integer("training_mode", 0) else "add")
 
 
-@formula("LRN")
+@formula("LRN nhwc:LRN")
 def _local_response(node: Node) -> Work:
     """A window of `size` channels, and one power an element, which costs more than the window."""
     return _over_input(node, "exp")

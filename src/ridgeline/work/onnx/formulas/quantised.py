@@ -14,7 +14,7 @@ from .matmul import inner_dimension, product
 __all__: list[str] = []
 
 
-@formula("ConvInteger ms:ConvInteger")
+@formula("ConvInteger")
 def _conv_integer(node: Node) -> Work:
     return forward(node, node.input(1), "int8")
 

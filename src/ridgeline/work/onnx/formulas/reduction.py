@@ -25,7 +25,7 @@ def _over_input(node: Node, engine: Engine = "reduce", group: str = "reduction")
     """
     ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ArgMax ArgMin CumSum CumProd GlobalAveragePool
     GlobalMaxPool GlobalLpPool nchwc:GlobalAveragePool nchwc:GlobalMaxPool ms:QLinearGlobalAveragePool ms:QLinearReduceMean ml:Normalizer Hardmax
-    nhwc:GlobalAveragePool nhwc:GlobalMaxPool nhwc:QLinearGlobalAveragePool
+    nhwc:GlobalAveragePool nhwc:GlobalMaxPool nhwc:GlobalLpPool ms:ReduceSumInteger
     """
 )
 def _reduce(node: Node) -> Work:
@@ -39,7 +39,8 @@ def _exponentials(node: Node) -> Work:
 
 @formula(
     """
-    MaxPool AveragePool LpPool nchwc:MaxPool nchwc:AveragePool ms:QLinearAveragePool ms:NhwcMaxPool nhwc:MaxPool nhwc:AveragePool
+    MaxPool AveragePool LpPool nhwc:LpPool ms:MaxpoolWithMask nchwc:MaxPool nchwc:AveragePool ms:QLinearAveragePool ms:NhwcMaxPool
+    nhwc:MaxPool nhwc:AveragePool
     nhwc:QLinearAveragePool
     """
 )
@@ -56,7 +57,7 @@ def _regions(node: Node) -> Work:
     return Work(group="gather", flop=4.0 * ratio**2 * node.output().numel, engine="gather", reads=reads, reason="which pixels are read is data")
 
 
-@formula("TopK Unique NonMaxSuppression ms:NonMaxSuppression")
+@formula("TopK Unique ms:Unique NonMaxSuppression")
 def _sort(node: Node) -> Work:
     if node.kind == "NonMaxSuppression":
         # Boxes of every class are ordered by their score; how many pairs are compared after that is data.
