@@ -126,6 +126,17 @@ def test_a_loop_with_a_constant_limit_runs_exactly_that_often() -> None:
     assert found.flop == 7 * 2 * 64
 
 
+@pytest.mark.parametrize(("first", "known"), [(True, "exact"), (False, "assumed")])
+def test_a_condition_that_is_handed_on_does_not_end_a_loop(first: bool, known: str) -> None:
+    found = loop(np.array(7))
+    found.graph.node[0].input[1] = "c"
+    found.graph.initializer.append(onnx.numpy_helper.from_array(np.array(first), "c"))
+    assert by_kind(graph(found), "MatMul")[0].trips.known == known
+    # The body decides itself: how often is data.
+    found.graph.node[0].attribute[0].g.node[1].CopyFrom(helper.make_node("Not", ["go"], ["go2"]))
+    assert by_kind(graph(found), "MatMul")[0].trips.known == "assumed"
+
+
 def test_a_loop_without_one_is_assumed_to_run_once() -> None:
     product = by_kind(graph(loop(None)), "MatMul")[0]
     assert (product.trips.count, product.trips.known) == (1, "assumed")
@@ -133,9 +144,7 @@ def test_a_loop_without_one_is_assumed_to_run_once() -> None:
 
 
 def test_a_scan_runs_once_for_each_element() -> None:
-    body = helper.make_graph(
-        [helper.make_node("MatMul", ["row", "w"], ["out"])], "body", [tensor("row", 1, 4)], [tensor("out", 1, 4)]
-    )
+    body = helper.make_graph([helper.make_node("MatMul", ["row", "w"], ["out"])], "body", [tensor("row", 1, 4)], [tensor("out", 1, 4)])
     scan = helper.make_node("Scan", ["x"], ["y"], num_scan_inputs=1, body=body)
     found = graph(model([scan], [tensor("x", 9, 1, 4)], ["y"], {"w": zeros(4, 4)}))
     assert found.flop == 9 * 2 * 16
@@ -172,9 +181,7 @@ def test_the_model_given_is_not_changed() -> None:
     assert given_model.SerializeToString(deterministic=True) == before
 
 
-@pytest.mark.parametrize(
-    "shapes", [{"x": (1, 3, 8)}, {"x": (1, 4, 8, 8)}, {"nothing": (1,)}, {"nothing": 3}, {"N": -1}, {"x": (2**50, 3, 8, 8)}]
-)
+@pytest.mark.parametrize("shapes", [{"x": (1, 3, 8)}, {"x": (1, 4, 8, 8)}, {"nothing": (1,)}, {"nothing": 3}, {"N": -1}, {"x": (2**50, 3, 8, 8)}])
 def test_shapes_that_do_not_fit_are_the_callers_mistake(shapes: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         graph(network("N"), shapes)

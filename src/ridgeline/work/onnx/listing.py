@@ -104,4 +104,3 @@ def _tensors(nodes: list[Placed], bound: Bound, folded: set[str], ends: tuple[st
         )
         for name, value in found.items()
     )
-

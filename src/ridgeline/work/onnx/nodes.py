@@ -69,29 +69,48 @@ def _of_graph(
         for attribute, body in bodies(proto):
             if taken.get(name, attribute) != attribute:
                 continue
-            own, assumed = _trips(node, attribute, name in taken)
+            own, assumed = _trips(node, body, types, name in taken)
             inner = TripCount(count=trips.count * own.count, known="assumed" if "assumed" in (own.known, trips.known) else "exact")
             yield from _of_graph(body, types, taken, f"{name}/{attribute}/", (*path, proto.name), inner, note or assumed)
 
 
-def _trips(node: Node, attribute: str, decided: bool) -> tuple[TripCount, str]:
+def _trips(node: Node, body: Any, types: Types, decided: bool) -> tuple[TripCount, str]:
     """Runs of one body for one run of its node, and what was assumed."""
     if node.kind == "If":
         if decided:
             return TripCount(count=1, known="exact"), ""
         return TripCount(count=0.5, known="assumed"), "a branch of If, assumed to run half the time"
-    count = _loop_count(node) if node.kind == "Loop" else _scan_count(node)
+    count = _loop_count(node, body, types) if node.kind == "Loop" else _scan_count(node)
     if count is None:
         return TripCount(count=1, known="assumed"), f"a body of {node.kind}, assumed to run once"
     return TripCount(count=count, known="exact"), ""
 
 
-def _loop_count(node: Node) -> int | None:
-    """The trip count of a Loop whose limit is a constant and that nothing ends earlier."""
+def _loop_count(node: Node, body: Any, types: Types) -> int | None:
+    """The trip count of a Loop whose limit is a constant and that nothing ends earlier.
+
+    Without a condition the body's own is ignored; with one it must be true from the start and handed on as it is.
+    """
     limit, condition = node.optional(0), node.optional(1)
-    if limit is None or limit.content is None or len(limit.content) != 1 or condition is not None:
+    if limit is None or limit.content is None or len(limit.content) != 1:
+        return None
+    if condition is not None and not (_is_true(condition) and _keeps_on(body, types)):
         return None
     return max(0, int(limit.content[0]))
+
+
+def _is_true(value: Value) -> bool:
+    return value.content is not None and len(value.content) == 1 and bool(value.content[0])
+
+
+def _keeps_on(body: Any, types: Types) -> bool:
+    if len(body.input) < 2 or not body.output:
+        return False
+    before = {inner.output[0]: inner.input[0] for inner in body.node if inner.op_type in ("Identity", "Cast") and inner.input and inner.output}
+    name = body.output[0].name
+    while name in before:
+        name = before[name]
+    return name == body.input[1].name or _is_true(types(name))
 
 
 def _scan_count(node: Node) -> int | None:
