@@ -35,20 +35,27 @@ def public_names() -> Iterator[tuple[str, object]]:
     """Every name in the `__all__` of every package of ridgeline, as (dotted name, object)."""
     import ridgeline
 
-    modules = [ridgeline]
-    modules += [importlib.import_module(found.name) for found in pkgutil.walk_packages(ridgeline.__path__, "ridgeline.") if found.ispkg]
-    for module in modules:
+    packages = [
+        "ridgeline",
+        *(found.name for found in pkgutil.walk_packages(ridgeline.__path__, "ridgeline.", onerror=lambda _: None) if found.ispkg),
+    ]
+    for package in packages:
+        try:
+            module = importlib.import_module(package)
+        except Exception as error:  # one broken room must not hide what is wrong with the others
+            yield package, error
+            continue
         for name in getattr(module, "__all__", ()):
             try:
-                yield f"{module.__name__}.{name}", getattr(module, name)
+                yield f"{package}.{name}", getattr(module, name)
             except (ImportError, AttributeError) as error:
-                yield f"{module.__name__}.{name}", error
+                yield f"{package}.{name}", error
 
 
 def name_problems(dotted: str, thing: object) -> list[str]:
     """What is wrong with the documentation of one public name."""
     if isinstance(thing, Exception):
-        return [f"{dotted}: in __all__, but {type(thing).__name__}: {thing}"]
+        return [f"{dotted}: does not import, {type(thing).__name__}: {thing}"]
     if isinstance(thing, ModuleType) or not (inspect.isclass(thing) or inspect.isroutine(thing)):
         return []
     own = thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__
