@@ -218,3 +218,8 @@ def test_f_c_that_straddles_a_threshold_names_both_sides():
     wobbly = gemm(0.0095, flop=0.6 * 128e9 * 0.0095)
     wobbly = msgspec.structs.replace(wobbly, total_s=around(0.0095, "s", 0.2))
     assert "straddles-threshold" in {w.code for w in diagnose(facts([wobbly])).warnings}
+
+
+def test_system_time_without_memory_behind_it_is_input_output():
+    given = facts([], wall_split=split(system=0.7), samples=samples(0.01, minor_faults=2.0), hot_spots=lines(30))
+    assert verdict(given) == ("latency", "input-output")

@@ -141,6 +141,26 @@ class Case:
         fit = self.facts.dispatch
         return min(1.0, fit.per_operator_s.value * fit.operators / self.wall_s) if fit and self.wall_s else 0.0
 
+    @cached_property
+    def faults(self) -> float:
+        """Page faults of one call."""
+        return (self.facts.samples.mean("minor_faults") or 0.0) if self.facts.samples is not None else 0.0
+
+    @cached_property
+    def fault_share(self) -> float:
+        """Page faults × cost of one ÷ wall; 0 where the probe has no cost."""
+        cost = self.facts.device.cost("page-fault") if self.facts.device else None
+        return self.faults * cost.value / self.wall_s if cost is not None and self.wall_s else 0.0
+
+    @cached_property
+    def fresh_parts(self) -> list[Judged]:
+        """Operators that write memory the allocator has just handed out."""
+        return [part for part in self.judged if any(use.fresh for use in part.row.writes or ())]
+
+    def system_is_memory(self) -> bool:
+        """Whether the system time has fresh memory behind it: page faults that explain a quarter of it, or a megabyte of fresh results."""
+        return self.fault_share >= self.share_of("system") / 4 or sum(map(fresh_bytes, self.fresh_parts)) >= 2**20
+
     def share_of(self, name: str) -> float:
         """A share of the wall split by name, 0 where it was not measured."""
         split = self.facts.wall_split
@@ -159,6 +179,11 @@ class Case:
             file=site.file if site else None,
             line=site.line if site else None,
         )
+
+
+def fresh_bytes(part: Judged) -> float:
+    """Fresh bytes that an operator writes in one call of the target."""
+    return part.row.calls * sum(use.size_bytes for use in part.row.writes or () if use.fresh)
 
 
 def measured_share(name: str, value: float, *, origin: str) -> Evidence:

@@ -23,7 +23,7 @@ from ridgeline.core import TargetFailed, TargetInfo, UsageError
 from ridgeline.core.units import format_quantity
 from ridgeline.machine import signal_name
 
-from .in_process import as_main, script_of
+from .in_process import inside_of
 from .prepared import Prepared, ProcessFlavour
 from .source import Transform
 from .spec import TargetSpec
@@ -38,9 +38,10 @@ _PIPE_BYTES = 2**20
 
 def prepare_command(spec: TargetSpec, transform: Transform | None = None) -> Prepared:
     """A command line; every call is one run. `transform` is for what `load` makes."""
-    script = script_of(spec.arguments)
-    load = (lambda rewrite: as_main(*script, rewrite)) if script else None
-    return prepare_argv(spec, spec.arguments, "command", ProcessFlavour(argv=spec.arguments, load=load))
+    inside = inside_of(spec.arguments)
+    prepared = prepare_argv(spec, spec.arguments, "command", ProcessFlavour(argv=spec.arguments, load=inside.load if inside else None))
+    prepared.user_files = inside.user_files if inside else ()
+    return prepared
 
 
 def prepare_argv(spec: TargetSpec, argv: Sequence[str], kind: Literal["script", "command"], flavour: Any) -> Prepared:

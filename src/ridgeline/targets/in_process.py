@@ -7,46 +7,84 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType
+from dataclasses import dataclass
+from types import CodeType, ModuleType
 from typing import Any
 
 from ridgeline.core import TargetFailed
 
 from .source import Transform, compiled_file, put_first_on_path
 
-__all__ = ["as_main", "script_of"]
+__all__ = ["Inside", "as_main", "inside_of"]
 
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
+#: Options of the interpreter that change nothing of what is looked at here.
+_HARMLESS = ("-u", "-B", "-I", "-E", "-s")
+#: File name that the interpreter gives to the text behind `-c`.
+_TEXT_FILE = "<string>"
 
 
-def script_of(argv: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
-    """(absolute path, arguments) where a command line runs a script with this very interpreter; `None` for anything else, options of Python included.
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """What a command line runs with this very interpreter.
 
-    >>> script_of(["sleep", "1"]) is None
+    Attributes:
+        load: makes a call that runs it here, from source that went through a transform or not.
+        user_files: source files of it, as code objects name them.
+    """
+
+    load: Callable[[Transform | None], Callable[[], Any]]
+    user_files: tuple[str, ...]
+
+
+def inside_of(argv: Sequence[str]) -> Inside | None:
+    """`python script.py ARGUMENTS` and `python -c TEXT` of this interpreter; `None` for anything else.
+
+    >>> inside_of(["sleep", "1"]) is None
     True
     """
-    import shutil
-
-    if len(argv) < 2 or not _PYTHON.fullmatch(os.path.basename(argv[0])) or not argv[1].endswith(".py"):
+    if not argv or not _PYTHON.fullmatch(os.path.basename(argv[0])):
         return None
     found = shutil.which(argv[0])
     if found is None or os.path.realpath(found) != os.path.realpath(sys.executable):
         return None
-    return os.path.abspath(argv[1]), tuple(argv[2:])
+    rest = list(argv[1:])
+    while rest and rest[0] in _HARMLESS:
+        rest.pop(0)
+    if len(rest) >= 2 and rest[0] == "-c":
+        text, arguments = rest[1], tuple(rest[2:])
+        return Inside(load=lambda transform: _as_text(text, arguments), user_files=(_TEXT_FILE,))
+    if rest and rest[0].endswith(".py"):
+        path, arguments = os.path.abspath(rest[0]), tuple(rest[1:])
+        return Inside(load=lambda transform: as_main(path, arguments, transform), user_files=(path,))
+    return None
 
 
 def as_main(path: str, arguments: tuple[str, ...], transform: Transform | None) -> Callable[[], Any]:
     """A call that runs the file as `__main__` with those arguments; `transform` rewrites its source."""
 
-    def run() -> None:
-        sys.argv[:] = [path, *arguments]
+    def prepared() -> CodeType:
         put_first_on_path(os.path.dirname(path), transform)
+        return compiled_file(path, transform)
+
+    return _main_call(prepared, path, arguments)
+
+
+def _as_text(text: str, arguments: tuple[str, ...]) -> Callable[[], Any]:
+    """The text behind `-c` as a call; no transform reaches it, since it has no file."""
+    return _main_call(lambda: compile(text, _TEXT_FILE, "exec"), "-c", arguments)
+
+
+def _main_call(prepared: Callable[[], CodeType], name: str, arguments: tuple[str, ...]) -> Callable[[], Any]:
+    def run() -> None:
+        sys.argv[:] = [name, *arguments]
+        code = prepared()
         main, module = sys.modules["__main__"], ModuleType("__main__")
-        module.__file__ = path
+        module.__file__ = name
         module.__builtins__ = __builtins__  # type: ignore[attr-defined]
-        code = compiled_file(path, transform)
         sys.modules["__main__"] = module
         try:
             exec(code, module.__dict__)

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from ridgeline.core import Evidence, HotSpot, Quantity, Where
 from ridgeline.core.units import format_quantity
 
-from ..case import Case, Finding, Proposal, Rule, measured_share
-from ..judge import Judged
+from ..case import Case, Finding, Proposal, Rule, fresh_bytes, measured_share
 
 __all__ = ["Allocation", "Dispatch", "Interpreter"]
 
@@ -96,17 +95,10 @@ class Allocation(Rule):
     def findings(self, case: Case) -> Iterator[Finding]:
         """Yield at most one finding; the place is the operator with the most fresh bytes."""
         share = case.share_of("system")
-        samples = case.facts.samples
-        if share < _LEAST or samples is None:
+        # System time without memory behind it is not allocation: it is reading, writing or waking.
+        if share < _LEAST or not case.system_is_memory():
             return
-        faults = samples.mean("minor_faults") or 0.0
-        fault_s = case.facts.device.cost("page-fault") if case.facts.device else None
-        explained = faults * fault_s.value / case.wall_s if fault_s and case.wall_s else 0.0
-        fresh = [part for part in case.judged if any(use.fresh for use in part.row.writes or ())]
-        # System time without memory behind it is not allocation (it is reading, writing, waking): say nothing here then.
-        if explained < share / 4 and not _mostly_fresh(fresh):
-            return
-        place = max(fresh, key=_fresh_bytes, default=None)
+        place = max(case.fresh_parts, key=fresh_bytes, default=None)
         yield Finding(
             cause="allocation",
             bound="latency",
@@ -114,8 +106,8 @@ class Allocation(Rule):
             where=case.where(place) if place else _spot_where(case),
             evidence=(
                 measured_share("system time", share, origin="getrusage, per thread"),
-                Evidence(name="page faults per call", quantity=Quantity.exact(faults, "count", source="counted", origin="getrusage")),
-                measured_share("faults × cost of a fault ÷ wall", explained, origin="probe"),
+                Evidence(name="page faults per call", quantity=Quantity.exact(case.faults, "count", source="counted", origin="getrusage")),
+                measured_share("faults × cost of a fault ÷ wall", case.fault_share, origin="probe"),
             ),
             proposals=(
                 Proposal(
@@ -127,16 +119,8 @@ class Allocation(Rule):
                     action="change-allocator", because="an allocator that keeps freed blocks does not return them to the kernel", gain=(1.5, 20.0)
                 ),
             ),
-            summary=f"{share:.0%} of the wall is system time for fresh memory ({faults:.0f} page faults a call)",
+            summary=f"{share:.0%} of the wall is system time for fresh memory ({case.faults:.0f} page faults a call)",
         )
-
-
-def _fresh_bytes(part: Judged) -> float:
-    return part.row.calls * sum(use.size_bytes for use in part.row.writes or () if use.fresh)
-
-
-def _mostly_fresh(parts: list[Judged]) -> bool:
-    return sum(map(_fresh_bytes, parts)) >= 2**20
 
 
 def _interpreted_spot(case: Case) -> HotSpot | None:

@@ -72,6 +72,8 @@ class LowParallelism(Rule):
         mean_wall = samples.mean("wall_s")
         if process is None or caller is None or not mean_wall:
             return
+        # Time in the run queue is a neighbour's doing, not the program's.
+        mean_wall *= max(0.1, 1.0 - case.share_of("waiting"))
         busy, others = process / mean_wall, (process - caller) / mean_wall
         kernels = case.share_of("kernels")
         # The caller hands its work to threads (it does little itself) and they do not fill the machine.

@@ -1,4 +1,7 @@
-"""Input-output: the wall is spent asleep, waiting for a disk, a network, a timer or another process."""
+"""Input-output: the wall is spent asleep, waiting for a disk, a network, a timer or another process, or in the kernel on its way there.
+
+System time counts here only where no fresh memory explains it; that is `allocation`.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +25,23 @@ class InputOutput(Rule):
     def findings(self, case: Case) -> Iterator[Finding]:
         """Yield at most one finding with the line that waits longest."""
         blocked = case.share_of("blocked")
-        if blocked < _LEAST:
+        calling = 0.0 if case.system_is_memory() else case.share_of("system")
+        if blocked + calling < _LEAST:
             return
         where = _where(case)
         yield Finding(
             cause="input-output",
             bound="latency",
-            share=blocked,
+            share=min(1.0, blocked + calling),
             where=where,
-            evidence=(measured_share("blocked", blocked, origin="wall − CPU − run queue, no thread of the process working"),),
+            evidence=(
+                measured_share("blocked", blocked, origin="wall − CPU − run queue, no thread of the process working"),
+                measured_share("system calls", calling, origin="system time without fresh memory behind it"),
+            ),
             proposals=(
                 Proposal(
                     action="cache",
-                    because=f"{blocked:.0%} of the wall is waiting; a result kept from before does not wait",
+                    because=f"{blocked:.0%} of the wall is waiting and {calling:.0%} is in system calls; a result kept from before needs neither",
                     gain=(2.0, math.inf),
                 ),
                 Proposal(
@@ -45,7 +52,8 @@ class InputOutput(Rule):
                     share=1.0,
                 ),
             ),
-            summary=f"{blocked:.0%} of the wall is asleep, waiting for something outside the process",
+            summary=f"{blocked:.0%} of the wall is asleep, waiting for something outside the process"
+            + (f", {calling:.0%} is in system calls" if calling >= 0.05 else ""),
         )
 
 
