@@ -14,6 +14,7 @@ import numpy as np
 from ridgeline.core import Bound, Evidence, Facts, OperatorRow, Quantity, Where
 
 from .judge import Judged, judge
+from .resampled import resampled_rows
 
 __all__ = ["Case", "Finding", "Proposal", "Rule"]
 
@@ -108,9 +109,27 @@ class Case:
         return float(np.median(samples.wall_s.values)) if samples is not None and len(samples) else 0.0
 
     @cached_property
+    def perturbed(self) -> bool:
+        """Whether the operator level was perturbed (unknown counts as not)."""
+        return any(record.level == 3 and record.perturbed for record in self.facts.levels)
+
+    @cached_property
     def shares_hold(self) -> bool:
-        """Whether the operator level's times may be used: it exists and is not perturbed (unknown counts as usable)."""
-        return self.facts.operators is not None and not any(record.level == 3 and record.perturbed for record in self.facts.levels)
+        """Whether the operators' times may be used: their level is not perturbed, or sampled lines stand in for its times."""
+        return self.facts.operators is not None and (not self.perturbed or self._resampled is not None)
+
+    @cached_property
+    def _resampled(self) -> tuple[OperatorRow, ...] | None:
+        return resampled_rows(self.facts, self.wall_s) if self.perturbed else None
+
+    @cached_property
+    def operators_wall_s(self) -> float:
+        """The wall that the operators' times are shares of: the instrumented one, or the ground truth where sampled lines stand in; 0 without
+        operators."""
+        table = self.facts.operators
+        if table is None:
+            return 0.0
+        return self.wall_s if self._resampled is not None else table.wall_s.value
 
     @cached_property
     def threads(self) -> int:
@@ -120,10 +139,7 @@ class Case:
     @cached_property
     def judged(self) -> list[Judged]:
         """Every operator with its numbers, in order of execution."""
-        table = self.facts.operators
-        if table is None:
-            return []
-        return judge(self.facts, table.wall_s.value, self.threads)
+        return judge(self.facts, self.rows, self.operators_wall_s, self.threads)
 
     @cached_property
     def operator_calls(self) -> float:
@@ -133,6 +149,8 @@ class Case:
     @property
     def rows(self) -> Sequence[OperatorRow]:
         """The operator rows, empty where there are none."""
+        if self._resampled is not None:
+            return self._resampled
         return self.facts.operators.rows if self.facts.operators else ()
 
     @cached_property

@@ -84,26 +84,22 @@ def bound_of(f_c: Quantity | None, f_b: Quantity | None) -> str:
     return "bandwidth" if b >= BOUND_LOW else "latency"
 
 
-def judge(facts: Facts, wall_s: float, threads: int) -> list[Judged]:
-    """Judge every operator of the table.
+def judge(facts: Facts, rows: Sequence[OperatorRow], wall_s: float, threads: int) -> list[Judged]:
+    """Judge every operator.
 
     Args:
-        facts: with `operators`; `device` and `sentinels` are used where present.
+        facts: `device`, `dispatch`, `wall_split` and `samples` are used where present.
+        rows: the operators, with the times to judge them by.
         wall_s: wall of one instrumented call, the denominator of the shares.
         threads: threads taken for an operator that does not say.
 
     Returns:
         One `Judged` a row, in the order of the table.
     """
-    table = facts.operators
-    if table is None:
-        return []
-    distances = reuse_distances(table.rows)
-    system = _system_by_row(facts, table.rows)
+    distances = reuse_distances(rows)
+    system = _system_by_row(facts, rows)
     per_dispatch = facts.dispatch.per_operator_s.value if facts.dispatch else 0.0
-    return [
-        _judge_row(facts.device, row, index, wall_s, threads, distances[index], system[index], per_dispatch) for index, row in enumerate(table.rows)
-    ]
+    return [_judge_row(facts.device, row, index, wall_s, threads, distances[index], system[index], per_dispatch) for index, row in enumerate(rows)]
 
 
 def _system_by_row(facts: Facts, rows: Sequence[OperatorRow]) -> list[float]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from ridgeline.core import Facts, Need
 
 from .case import Case
+from .causes.parallelism import waits_for_threads
 
 __all__ = ["next_need"]
 
 #: An operator this short is mostly its own dispatch: the count of operators must be judged by a fit.
 _TINY_OPERATOR_S = 100e-6
+#: Under this share of the wall outside sleep, queue and interpreter, an operator profile cannot change the verdict.
+_LEAST_KERNELS = 0.02
 
 
 def next_need(facts: Facts) -> Need | None:
@@ -35,13 +38,18 @@ def _candidates(facts: Facts) -> list[Need]:
     if needs:
         return needs
     case = Case.of(facts)
-    if facts.operators is None and case.share_of("blocked") < 0.95:
+    if facts.operators is None and _has_kernels(case):
         needs.append(Need(level=3, instrument="operators", because="which operator, how many times, on what shapes"))
     if facts.operators is not None and facts.dispatch is None and _tiny(case):
         needs.append(Need(level=3, instrument="dispatch", because="operators this small are judged by a fit of time over their count"))
     if facts.hot_spots is None and _needs_lines(case):
         needs.append(Need(level=5, instrument="hot-spots", because="the time is outside the operators: which line"))
     return needs
+
+
+def _has_kernels(case: Case) -> bool:
+    """Whether enough of the wall could lie in operators: a program that sleeps or interprets needs its line, not a profile of what it hardly does."""
+    return 1.0 - case.share_of("blocked") - case.share_of("interpreter") - case.share_of("waiting") >= _LEAST_KERNELS
 
 
 def _tiny(case: Case) -> bool:
@@ -51,4 +59,4 @@ def _tiny(case: Case) -> bool:
 def _needs_lines(case: Case) -> bool:
     outside = case.share_of("blocked") + case.share_of("interpreter") + case.share_of("waiting")
     opaque = case.facts.operators is None or not case.facts.operators.rows
-    return outside >= 0.2 or opaque or case.share_of("system") >= 0.2
+    return outside >= 0.2 or opaque or case.perturbed or case.share_of("system") >= 0.2 or waits_for_threads(case)

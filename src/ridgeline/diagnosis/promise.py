@@ -16,6 +16,8 @@ __all__ = ["promise"]
 #: A deleted share can at most be this large: a measured share of 100 % still leaves the call itself.
 _LARGEST_SHARE = 0.995
 _LEAST_SHARE = 0.03
+#: A change that cannot pay even this at its best is not proposed.
+_LEAST_SPEEDUP = 1.03
 #: Causes whose share overlaps those of others, and so cannot be added to them.
 _OVERLAPPING = frozenset({"low-parallelism", "interference", "unknown"})
 
@@ -35,6 +37,8 @@ def promise(findings: Sequence[Finding], median_s: float) -> tuple[Action, ...]:
             if share < _LEAST_SHARE or any(a.action == proposal.action and a.on == place(finding.where) for a in actions):
                 continue
             action = _action(f"a{len(actions) + 1}", finding, proposal, share, median_s)
+            if action.speedup[1] < _LEAST_SPEEDUP:
+                continue
             actions.append(action)
             if position == 0 and proposal.metric == "latency" and finding.cause not in _OVERLAPPING:
                 leads.append((action, finding, proposal))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from ridgeline.core import (
     Bottleneck,
     Caution,
@@ -17,6 +19,7 @@ from ridgeline.core import (
     OperatorSummary,
     OverheadSummary,
     RunnerUp,
+    Samples,
     WallShares,
     Where,
 )
@@ -34,6 +37,8 @@ _WORTH = 0.08
 #: A finding smaller than this is not shown.
 _SHOWN = 0.03
 _FEW_SAMPLES = 20
+#: A level that moves by less than this between the first and the last third of the samples changes no verdict.
+_DRIFT = 0.1
 
 
 def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
@@ -188,12 +193,24 @@ def _warnings(case: Case, top: Finding | None) -> Iterable[Caution]:
             message=f"{len(samples)} samples fitted into the time budget",
             effect="the interval of the median is wide; allow more time with --time-budget",
         )
-    if case.facts.steady is False:
-        yield Caution(code="never-steady", message="the times did not settle", effect="the median describes a moving thing")
-    if case.facts.operators is not None and not case.shares_hold:
-        yield Caution(code="perturbed", message="the operator profile changed the time by more than 10 %", effect="its times and shares are not used")
+    drift = _drift(samples)
+    if case.facts.steady is False and drift > _DRIFT:
+        message = f"the times did not settle: the last third differs from the first by {drift:.0%}"
+        yield Caution(code="never-steady", message=message, effect="the median describes a moving thing")
+    if case.perturbed:
+        used = "sampled lines stand in for them" if case.shares_hold else "its times and shares are not used"
+        yield Caution(code="perturbed", message="the operator profile changed the time by more than 10 %", effect=f"its times are lost; {used}")
     yield from _straddling(top)
     yield from _above_ceiling(case)
+
+
+def _drift(samples: Samples | None) -> float:
+    """Relative difference between the medians of the first and the last third of the samples; 0 for fewer than nine."""
+    if samples is None or len(samples) < 9:
+        return 0.0
+    third = len(samples) // 3
+    first, last = (float(np.median(part)) for part in (samples.wall_s.values[:third], samples.wall_s.values[-third:]))
+    return abs(last - first) / min(first, last) if min(first, last) > 0 else 0.0
 
 
 def _straddling(top: Finding | None) -> Iterable[Caution]:

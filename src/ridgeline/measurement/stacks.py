@@ -21,6 +21,9 @@ __all__ = ["sample_lines"]
 
 _INTERVAL_S = 2e-3
 _SHOWN = 20
+#: While sampling, a thread that waits for the interpreter's lock asks for it after this long. With the usual 5 ms it would be given the lock at
+# the next #: native call that releases it, and pure Python between two such calls would never be seen.
+_SWITCH_INTERVAL_S = 2e-5
 
 
 def sample_lines(
@@ -46,6 +49,8 @@ def sample_lines(
     thread.start()
     before = time.perf_counter()
     made = 0
+    switch_interval = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     try:
         while made < at_least or time.perf_counter() - before < seconds:
             result = call()
@@ -55,6 +60,7 @@ def sample_lines(
     finally:
         watcher.stop.set()
         thread.join()
+        sys.setswitchinterval(switch_interval)
     spots = [HotSpot(site=site, samples=count, state=state) for (site, state), count in watcher.counts.most_common(_SHOWN)]
     return HotSpots(
         spots=tuple(spots), samples=sum(watcher.counts.values()), interval_s=_INTERVAL_S, instrument="frames of the calling thread, in process"
@@ -87,7 +93,9 @@ class _Watcher:
             walker = walker.f_back
         if walker is None:
             return None
-        return Site(file=walker.f_code.co_filename, line=walker.f_lineno, function=walker.f_code.co_qualname)
+        # Between two lines, at the entry of a function, a frame has no line: the function's own line is the place then.
+        line = walker.f_lineno or walker.f_code.co_firstlineno
+        return Site(file=walker.f_code.co_filename, line=line, function=walker.f_code.co_qualname)
 
     def _is_user(self, code: CodeType) -> bool:
         if code not in self._known:

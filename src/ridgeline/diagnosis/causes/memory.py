@@ -195,8 +195,7 @@ def _reads_weights(part: Judged) -> bool:
 
 def _kernel_share(case: Case, parts: Sequence[Judged]) -> float:
     """Share of the wall without the page faults and dispatch inside these operators: those belong to other causes."""
-    table = case.facts.operators
-    wall = table.wall_s.value if table else 0.0
+    wall = case.operators_wall_s
     taken = sum(part.system_s + part.dispatch_s for part in parts)
     return max(0.0, case.sum_of(parts) - (taken / wall if wall else 0.0))
 

@@ -124,11 +124,15 @@ class Allocation(Rule):
 
 
 def _interpreted_spot(case: Case) -> HotSpot | None:
+    """The hottest line of the hottest function: a loop spreads over its lines, and none of them may be the hottest of the program."""
     spots = case.facts.hot_spots
-    if spots is None:
-        return None
-    awake = [spot for spot in spots.spots if spot.state != "blocked"]
-    return max(awake, key=lambda spot: spot.samples, default=None)
+    awake = [spot for spot in spots.spots if spot.state != "blocked"] if spots else []
+    functions: dict[tuple[str | None, str | None], int] = {}
+    for spot in awake:
+        place = (spot.site.file, spot.site.function)
+        functions[place] = functions.get(place, 0) + spot.samples
+    hottest = max(functions, key=lambda place: functions[place], default=None)
+    return max((spot for spot in awake if (spot.site.file, spot.site.function) == hottest), key=lambda spot: spot.samples, default=None)
 
 
 def _spot_where(case: Case) -> Where:

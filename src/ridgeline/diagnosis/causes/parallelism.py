@@ -14,7 +14,7 @@ from ..case import Case, Finding, Proposal, Rule
 from ..ceilings import bandwidth_ceiling, mix_of
 from ..judge import BOUND_LOW, Judged
 
-__all__ = ["LowParallelism"]
+__all__ = ["LowParallelism", "waits_for_threads"]
 
 #: Busy CPUs ÷ usable CPUs under which a threaded program counts as out of balance.
 _UNBALANCED = 0.75
@@ -65,20 +65,9 @@ class LowParallelism(Rule):
         )
 
     def _imbalance(self, case: Case) -> Iterator[Finding]:
-        samples = case.facts.samples
-        if samples is None or not case.wall_s:
+        if not waits_for_threads(case):
             return
-        process, caller = samples.mean("process_cpu_s"), samples.mean("thread_cpu_s")
-        mean_wall = samples.mean("wall_s")
-        if process is None or caller is None or not mean_wall:
-            return
-        # Time in the run queue is a neighbour's doing, not the program's.
-        mean_wall *= max(0.1, 1.0 - case.share_of("waiting"))
-        busy, others = process / mean_wall, (process - caller) / mean_wall
-        kernels = case.share_of("kernels")
-        # The caller hands its work to threads (it does little itself) and they do not fill the machine.
-        if caller / mean_wall > 0.3 or others < 0.3 or busy / case.cores >= _UNBALANCED or kernels < 0.3:
-            return
+        busy, kernels = _busy(case)[0], case.share_of("kernels")
         gain = case.cores / busy
         yield Finding(
             cause="low-parallelism",
@@ -99,6 +88,23 @@ class LowParallelism(Rule):
             summary=f"the program's threads keep {busy:.2f} of {case.cores} CPUs busy",
             rank=kernels * (1.0 - busy / case.cores) * 2,
         )
+
+
+def waits_for_threads(case: Case) -> bool:
+    """Whether the caller hands its work to threads (it does little itself) and they do not fill the machine."""
+    busy, own = _busy(case)
+    return own <= 0.3 and busy - own >= 0.3 and busy / case.cores < _UNBALANCED and case.share_of("kernels") >= 0.3
+
+
+def _busy(case: Case) -> tuple[float, float]:
+    """(CPUs the process kept busy, CPUs its calling thread did) while it was not waiting for a CPU; zeros where it was not measured."""
+    samples = case.facts.samples
+    process, caller, wall = (samples.mean(name) if samples else None for name in ("process_cpu_s", "thread_cpu_s", "wall_s"))
+    if process is None or caller is None or not wall:
+        return 0.0, 0.0
+    # Time in the run queue is a neighbour's doing, not the program's.
+    wall *= max(0.1, 1.0 - case.share_of("waiting"))
+    return process / wall, caller / wall
 
 
 def _compute_bound(part: Judged) -> bool:
