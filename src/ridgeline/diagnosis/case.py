@@ -19,6 +19,12 @@ from .resampled import resampled_rows
 __all__ = ["Case", "Finding", "Proposal", "Rule"]
 
 
+#: Under this share of the wall the operators' own work explains nothing.
+_LITTLE_WORK = 0.1
+#: The dearest kind of operator costs about this many times the fitted one to issue (a product with shapes to check against a negation).
+_KINDS_DIFFER = 3.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
     """An action with the local gain it promises on the finding's share.
@@ -154,10 +160,32 @@ class Case:
         return self.facts.operators.rows if self.facts.operators else ()
 
     @cached_property
+    def ideal_s(self) -> float:
+        """Seconds that the known work of one call would need at its ceilings: what is left of a call of tiny operators without their overhead."""
+        times = []
+        for part in self.judged:
+            fractions = [f.value for f in (part.f_c, part.f_b) if f is not None]
+            if part.kernel_s is not None and fractions:
+                times.append(part.kernel_s.value * min(1.0, max(fractions)))
+        return sum(times)
+
+    @cached_property
     def dispatch_share(self) -> float:
-        """Operators × fitted cost ÷ wall, at most 1; 0 where there is no fit."""
+        """Share of the wall that issuing operators takes, at most 1; 0 where there is no fit.
+
+        Operators × fitted cost. Where the work itself is under a tenth of the wall, what is left a call and operator is overhead too: it counts
+        as long as it is of the size of the fitted cost, since kinds of operators differ in their cost by that much.
+        """
         fit = self.facts.dispatch
-        return min(1.0, fit.per_operator_s.value * fit.operators / self.wall_s) if fit and self.wall_s else 0.0
+        if fit is None or not self.wall_s or fit.operators <= 0:
+            return 0.0
+        fitted = min(1.0, fit.per_operator_s.value * fit.operators / self.wall_s)
+        outside = self.share_of("blocked") + self.share_of("waiting") + self.share_of("system")
+        left = max(0.0, 1.0 - outside - self.share_of("interpreter") - self.ideal_s / self.wall_s)
+        observed_s = left * self.wall_s / fit.operators
+        if self.ideal_s < _LITTLE_WORK * self.wall_s and observed_s <= _KINDS_DIFFER * fit.per_operator_s.value:
+            return max(fitted, left)
+        return fitted
 
     @cached_property
     def faults(self) -> float:

@@ -15,6 +15,7 @@ __all__ = ["arithmetic_ceiling", "bandwidth_ceiling", "mix_of", "smallest_precis
 
 #: A working set is known to about this factor (allocator padding, shared caches, what else ran): the ceiling's interval spans it.
 _WORKING_SET_DOUBT = 1.5
+_ONE_INSTRUCTION: tuple[Engine, ...] = ("add", "reduce")
 
 
 def arithmetic_ceiling(device: Device, engine: Engine, precision: Precision, threads: int, library: str = "") -> Quantity | None:
@@ -30,6 +31,12 @@ def arithmetic_ceiling(device: Device, engine: Engine, precision: Precision, thr
     Returns:
         The ceiling, or `None` if the device was never measured on that engine and precision.
     """
+    if engine in _ONE_INSTRUCTION:
+        # An addition, a maximum or a step of a sum is one vector instruction an element, issued as fast as multiply-adds, which count as two. What a
+        # library's own loop reaches is the bandwidth of the cache it was measured in, and that is the business of f_b.
+        peak = arithmetic_ceiling(device, "fma", precision, threads)
+        if peak is not None:
+            return peak.scaled(0.5)
     points = [c for c in device.ceilings if c.engine == engine and c.precision == precision and c.level is None]
     own = [c for c in points if c.library == library]
     return _at_threads(own or points, threads)

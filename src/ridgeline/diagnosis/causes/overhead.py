@@ -39,11 +39,18 @@ class Dispatch(Rule):
             evidence=(
                 Evidence(name="operators per call", quantity=Quantity.exact(fit.operators, "count", source="counted", origin="operator profile")),
                 Evidence(name="cost of one dispatch", quantity=fit.per_operator_s),
-                measured_share("operators × dispatch ÷ wall", share, origin=fit.how or "fit of time over operator count"),
+                measured_share("dispatch share of the wall", share, origin=fit.how or "fit of time over operator count"),
             ),
             proposals=tuple(self._proposals(case, share)),
-            summary=f"{fit.operators:.0f} operators × {format_quantity(fit.per_operator_s.value, 's')} of dispatch is {share:.0%} of the wall",
+            summary=self._summary(case, share),
         )
+
+    def _summary(self, case: Case, share: float) -> str:
+        fit = case.facts.dispatch
+        assert fit is not None
+        each, fitted = share * case.wall_s / fit.operators, fit.per_operator_s.value
+        seen = f"{fit.operators:.0f} operators at {format_quantity(each, 's')} each are {share:.0%} of the wall"
+        return f"{seen}; issuing one costs {format_quantity(fitted, 's')} by the fit, their work next to nothing"
 
     def _proposals(self, case: Case, share: float) -> Iterator[Proposal]:
         operators = case.facts.dispatch.operators if case.facts.dispatch else 0.0

@@ -18,6 +18,8 @@ __all__ = ["LowParallelism", "waits_for_threads"]
 
 #: Busy CPUs ÷ usable CPUs under which a threaded program counts as out of balance.
 _UNBALANCED = 0.75
+#: Waking threads and waiting for them costs some ten microseconds: a shorter kernel does not gain from a second one.
+_SHORTEST_S = 50e-6
 _PARALLEL_GROUPS = ("matmul", "convolution", "attention", "elementwise", "reduction", "normalisation", "movement", "copy", "sort", "gather", "random")
 
 
@@ -35,7 +37,7 @@ class LowParallelism(Rule):
             yield from self._kernels(case)
 
     def _kernels(self, case: Case) -> Iterator[Finding]:
-        parts = [part for part in case.judged if part.threads < case.cores and part.row.group in _PARALLEL_GROUPS and part.kernel_s]
+        parts = [part for part in case.judged if part.threads < case.cores and part.row.group in _PARALLEL_GROUPS and _long_enough(part)]
         if not parts:
             return
         top = max(parts, key=lambda part: part.share)
@@ -105,6 +107,10 @@ def _busy(case: Case) -> tuple[float, float]:
     # Time in the run queue is a neighbour's doing, not the program's.
     wall *= max(0.1, 1.0 - case.share_of("waiting"))
     return process / wall, caller / wall
+
+
+def _long_enough(part: Judged) -> bool:
+    return part.kernel_s is not None and part.row.calls > 0 and part.kernel_s.value / part.row.calls >= _SHORTEST_S
 
 
 def _compute_bound(part: Judged) -> bool:

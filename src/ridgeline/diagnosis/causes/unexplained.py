@@ -55,7 +55,7 @@ class Unexplained(Rule):
         )
 
     def _native(self, case: Case) -> Iterator[Finding]:
-        share = case.share_of("kernels")
+        share = case.share_of("kernels") - case.dispatch_share
         if share < _LEAST:
             return
         spots = case.facts.hot_spots
