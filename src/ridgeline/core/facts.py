@@ -196,7 +196,7 @@ class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
         engine: arithmetic engine; null for pure data movement or unknown work.
         reads, writes: buffers of one execution; null if unknown.
         group: what the kind does: `elementwise`, `matmul`, `convolution`, `reduction`, `movement`, `copy`, `view`, `attention`, `normalisation`,
-            `gather`, `sort`, `random`, `allocation`, `python`, `other`.
+            `gather`, `sort`, `random`, `allocation`, `python` (the interpreter at work, callbacks included), `blocking` (asleep in a wait), `other`.
         placement: where and how it ran.
         site: source line that called it, where known.
         after: rows whose result it reads, as indices into the table.
@@ -232,6 +232,7 @@ class OpTable(msgspec.Struct, frozen=True, kw_only=True):
         operators_s: union of operator intervals, per call.
         iterations: instrumented calls.
         check_wall_s: the same wall by an independent timer, null if there was none.
+        python_calls: calls, operators and subscripts of the user's own code that no array takes part in, per call; null if not counted.
     """
 
     rows: tuple[OperatorRow, ...]
@@ -240,6 +241,7 @@ class OpTable(msgspec.Struct, frozen=True, kw_only=True):
     operators_s: Quantity
     iterations: int
     check_wall_s: float | None = None
+    python_calls: float | None = None
 
 
 class Counters(msgspec.Struct, frozen=True, kw_only=True):

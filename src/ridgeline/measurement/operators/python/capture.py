@@ -1,0 +1,158 @@
+"""`Capture`: what an operation saw, taken down while its arguments are still there, without keeping any array alive.
+
+A block of memory is known by address and size. An address that the allocator hands out again is the same physical memory, and so the same block here
+(what a cache remembers is the memory, not the array); that its content is new is told by `fresh`. Views share the block of their base.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ridgeline.work.numpy import ArrayFacts
+
+from .kinds import Kinds
+from .naming import kind_of
+
+__all__ = ["Blocks", "Seen", "arrays_in", "array_facts", "seen_call", "seen_operator", "seen_store"]
+
+#: Longest list or tuple of arguments that is searched for arrays: `concatenate` of more than that counts the first ones only.
+_LONGEST = 256
+_GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, map, filter, zip, enumerate)
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation without its arrays.
+
+    Args:
+        kind: such as `numpy.add`.
+        inputs, outputs: arrays in order of the arguments; what is only written (`out=`) is among the outputs.
+        options: small arguments that decide the work: keywords by name, `args` the positional ones with `None` for arrays.
+        calls_back: whether it was given code of the user to run.
+        arrays: whether any array took part.
+    """
+
+    kind: str
+    inputs: tuple[ArrayFacts, ...] = ()
+    outputs: tuple[ArrayFacts, ...] = ()
+    options: dict[str, Any] = {}
+    calls_back: bool = False
+    arrays: bool = True
+
+
+class Blocks:
+    """Numbers for blocks of memory, in order of first sight."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, int], int] = {}
+
+    def number(self, address: int, size_bytes: int) -> int:
+        """The number of a block."""
+        return self._numbers.setdefault((address, size_bytes), len(self._numbers))
+
+
+def root_of(array: Any) -> Any:
+    """The array that a view is a view of, itself if of none."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def array_facts(array: Any, blocks: Blocks, known: Iterable[int] = ()) -> ArrayFacts:
+    """Facts of one array; it is fresh when its block owns its memory and is not one of the `known` root objects (ids)."""
+    root = root_of(array)
+    size = int(root.nbytes)
+    return ArrayFacts(
+        shape=array.shape,
+        dtype=array.dtype.name,
+        item_bytes=array.dtype.itemsize,
+        strides=array.strides,
+        buffer=blocks.number(root.__array_interface__["data"][0], size),
+        buffer_bytes=size,
+        fresh=bool(root.flags.owndata) and id(root) not in known,
+    )
+
+
+def arrays_in(values: Iterable[Any], kinds: Kinds) -> list[Any]:
+    """numpy arrays among values, and in lists and tuples among them."""
+    found: list[Any] = []
+    for value in values:
+        if kinds[type(value)] == kinds.NUMPY:
+            found.append(value)
+        elif type(value) in (list, tuple):
+            found.extend(item for item in value[:_LONGEST] if kinds[type(item)] == kinds.NUMPY)
+    return found
+
+
+def seen_operator(kind: str, operands: tuple[Any, ...], result: Any, kinds: Kinds, blocks: Blocks) -> Seen:
+    """An operator between values of which at least one is an array."""
+    if any(kinds[type(value)] == kinds.TORCH for value in (*operands, result)):
+        return Seen(kind="torch." + kind.removeprefix("numpy."))
+    inputs = arrays_in(operands, kinds)
+    return _seen(kind, inputs, inputs, arrays_in((result,), kinds), {"args": _small(operands, kinds)}, blocks)
+
+
+def seen_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, kinds: Kinds, blocks: Blocks, user: Callable[[Any], bool]) -> Seen:
+    """A call of library code."""
+    kind = kind_of(function)
+    owner = getattr(function, "__self__", None)
+    values = (*args, *kwargs.values())
+    if any(kinds[type(value)] == kinds.TORCH for value in (*values, owner, result)):
+        return Seen(kind=kind if kind.startswith("torch.") else f"torch.{kind.rpartition('.')[2]}")
+    calls_back = isinstance(function, np.vectorize) or any(user(value) or isinstance(value, _GENERATORS) for value in values)
+    written = arrays_in((kwargs.get("out"),), kinds)
+    method = [owner] if kinds[type(owner)] == kinds.NUMPY else []
+    given = method + arrays_in(args, kinds)
+    if isinstance(function, np.ufunc) and len(args) > function.nin:
+        written += arrays_in(args[function.nin :], kinds)
+        given = arrays_in(args[: function.nin], kinds)
+    inputs = given + arrays_in((value for name, value in kwargs.items() if name != "out"), kinds)
+    outputs = arrays_in((result,), kinds) or written
+    options = {"args": ((None,) if method else ()) + _small(args, kinds)} | {n: _small((v,), kinds)[0] for n, v in kwargs.items() if n != "out"}
+    options["method"] = bool(method)
+    return _seen(kind, inputs, [*inputs, *written], outputs, options, blocks, calls_back=calls_back)
+
+
+def seen_store(target: Any, index: Any, value: Any, kinds: Kinds, blocks: Blocks) -> Seen:
+    """`target[index] = value`: what is written is the part of the target behind the index."""
+    whole = array_facts(target, blocks)
+    indices = arrays_in((index,), kinds)
+    if indices:
+        first = indices[0]
+        count = int(np.count_nonzero(first)) if first.dtype == bool else int(first.size)
+        part = msgspec.structs.replace(whole, shape=(count,), strides=(), fresh=False)
+        kind = "numpy.put"
+    else:
+        try:
+            part = array_facts(target[index], blocks)
+        except (AttributeError, IndexError, TypeError, ValueError):
+            part = whole
+        part, kind = msgspec.structs.replace(part, fresh=False), "numpy.copyto"
+    inputs = tuple(array_facts(array, blocks, {id(root_of(array))}) for array in [*arrays_in((value,), kinds), *indices])
+    return Seen(kind=kind, inputs=inputs, outputs=(part,))
+
+
+def _seen(
+    kind: str, inputs: list[Any], known: list[Any], outputs: list[Any], options: dict[str, Any], blocks: Blocks, *, calls_back: bool = False
+) -> Seen:
+    roots = {id(root_of(array)) for array in known}
+    return Seen(
+        kind=kind,
+        inputs=tuple(array_facts(array, blocks, roots) for array in inputs),
+        outputs=tuple(array_facts(array, blocks, roots) for array in outputs),
+        options=options,
+        calls_back=calls_back,
+        arrays=bool(inputs or outputs),
+    )
+
+
+def _small(values: tuple[Any, ...], kinds: Kinds) -> tuple[Any, ...]:
+    return tuple(value if isinstance(value, bool | int | float | str) or _plain_tuple(value) else None for value in values)
+
+
+def _plain_tuple(value: Any) -> bool:
+    return type(value) is tuple and len(value) <= 32 and all(isinstance(item, bool | int | float | str) for item in value)

@@ -1,0 +1,116 @@
+"""`profile`: the operator profile of a plain Python program, by recording the calls of its own source.
+
+Runs in the process that holds the target. First one call with every expression recorded, which finds the sites that handle arrays; all other sites
+then run as they were written. Timed calls record times only and get their details from a call with the same sequence of sites.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ridgeline.core import OpTable, RidgelineError, TargetFailed
+
+from .iteration import Iteration, Track, lend, same_way, snapshot
+from .recorder import LONG_NS, Recorder
+from .table import tabulate
+
+__all__ = ["Load", "profile"]
+
+#: Makes the workload anew from source that goes through the given rewriting of (tree, file name).
+Load = Callable[[Callable[[ast.Module, str], ast.Module]], Callable[[], Any]]
+
+
+def profile(
+    load: Load,
+    *,
+    iterations: int = 10,
+    budget_s: float = 3.0,
+    synchronise: Callable[[Any], None] | None = None,
+    report: Callable[[Any], None] | None = None,
+) -> OpTable:
+    """Operators of one call of the target.
+
+    Args:
+        load: as `PythonFlavour.load`.
+        iterations: most timed calls; at least 3 are made unless one alone takes longer than `budget_s` seconds.
+        budget_s: for the timed calls together.
+        synchronise: waits for the result of a call.
+        report: is told (label, fraction).
+
+    Raises:
+        TargetFailed: the program does not run with its calls recorded, although it may run without.
+    """
+    recorder = Recorder()
+    try:
+        with recorder.installed():
+            call = load(recorder.transform)
+            return _profiled(recorder, _waiting(call, synchronise), iterations, budget_s, report or (lambda message: None))
+    except RidgelineError:
+        raise
+    except (Exception, SystemExit) as error:
+        found = f"{type(error).__name__}: {error}{_place(error, recorder.sites.files)}"
+        remedy = "if it runs on its own, the rewritten source is at fault; the other levels do without it"
+        raise TargetFailed("the program to run with its calls recorded", found=found, remedy=remedy) from error
+
+
+def _profiled(recorder: Recorder, call: Callable[[], Any], iterations: int, budget_s: float, report: Callable[[Any], None]) -> OpTable:
+    first = _iteration(recorder, call)
+    python_calls = float(sum(recorder.hits))
+    recorder.quieten()
+    long = first.wall_ns * 1e-9 > budget_s
+    # One call more finds the steady state: what the first allocates once or caches, the later ones find.
+    detailed = first if long else _iteration(recorder, call)
+    recorder.slow = _slow_sites(detailed)
+    count = 1 if long else max(3, min(iterations, int(budget_s / max(detailed.wall_ns * 1e-9, 1e-9))))
+    recorder.detail = False
+    timed: list[Iteration] = []
+    for number in range(count):
+        timed.append(_iteration(recorder, call))
+        report(["recording calls", (number + 1) / count])
+    note = ""
+    if all(same_way(one, detailed) for one in timed):
+        timed = [lend(detailed, one) for one in timed]
+    else:
+        recorder.detail = True
+        timed = [_iteration(recorder, call) for _ in range(count)]
+        note = "the calls differ from one another, so each was recorded in full"
+    return tabulate(timed, recorder.sites.places, pool=len(os.sched_getaffinity(0)), python_calls=python_calls, note=note)
+
+
+def _iteration(recorder: Recorder, call: Callable[[], Any]) -> Iteration:
+    recorder.begin()
+    check = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+    start = time.perf_counter_ns()
+    call()
+    wall = time.perf_counter_ns() - start
+    check = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) - check
+    tracks: tuple[Track, ...] = snapshot(recorder.tapes())
+    return Iteration(wall_ns=wall, check_ns=check, tracks=tracks)
+
+
+def _waiting(call: Callable[[], Any], synchronise: Callable[[Any], None] | None) -> Callable[[], Any]:
+    if synchronise is None:
+        return call
+    return lambda: synchronise(call())
+
+
+def _slow_sites(iteration: Iteration) -> set[int]:
+    """Sites long enough that reading two more clocks does not show."""
+    longest: dict[int, int] = {}
+    for track in iteration.tracks:
+        for event in track.events:
+            longest[event.site] = max(event.end_ns - event.start_ns, longest.get(event.site, 0))
+    return {site for site, spent in longest.items() if spent >= LONG_NS}
+
+
+def _place(error: BaseException, files: Sequence[str] | set[str]) -> str:
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename in files:
+            place = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place

@@ -1,0 +1,106 @@
+"""Data movement: views cost nothing, copies read and write, conversions of layout or dtype are told apart from plain copies.
+
+A copy whose source runs through memory in another order than its result, or has another dtype, is `movement` (a layout conversion or cast); bytes
+copied as they are make a `copy`. Gathers of single elements count on the engine `gather`; gathers of whole rows are copies of bytes.
+"""
+
+from __future__ import annotations
+
+from ridgeline.core import BufferUse
+
+from .call import Call, formula, moved
+from .facts import ArrayFacts, NumpyWork, merge
+
+__all__: list[str] = []
+
+_COPIES = """copy copyto ascontiguousarray asfortranarray array asarray asanyarray require astype ravel flatten reshape resize transpose T
+ permute_dims matrix_transpose concatenate concat stack vstack hstack dstack column_stack row_stack block pad tile repeat roll append insert delete
+ tril triu flip fliplr flipud rot90 broadcast_to broadcast_arrays split array_split hsplit vsplit dsplit swapaxes moveaxis rollaxis expand_dims
+ squeeze atleast_1d atleast_2d atleast_3d view diagonal diag diagflat real imag meshgrid lib.stride_tricks.sliding_window_view
+ lib.stride_tricks.as_strided unstack byteswap tobytes frombuffer unpackbits packbits ndarray.copy"""
+_UNWRITTEN = "empty zeros empty_like zeros_like ndarray"
+_FILLED = "ones full arange linspace eye identity ones_like full_like logspace geomspace indices tri vander fill hamming hanning blackman kaiser"
+#: Share of the bytes in whole rows (or stretches) of at least this many bytes makes a gather a copy of stretches.
+_STRETCH_BYTES = 64
+
+
+@formula(_COPIES)
+def _copy(call: Call) -> NumpyWork:
+    stored = call.kind in ("numpy.copyto", "numpy.byteswap")
+    if not stored and call.is_view:
+        return NumpyWork(group="view", reason="view")
+    if not call.inputs:
+        group = "copy" if stored else "python"
+        reason = "" if stored else "made from Python objects, one at a time"
+        return NumpyWork(group=group, writes=merge(call.outputs), reason=reason)
+    if not call.outputs:
+        return moved(call, "copy", 0.0, None)
+    group, reason = _manner(call.inputs, call.outputs[0])
+    return moved(call, group, 0.0, None, reason=reason)
+
+
+def _manner(inputs: tuple[ArrayFacts, ...], result: ArrayFacts) -> tuple[str, str]:
+    if any(array.dtype != result.dtype for array in inputs if array.size > 1):
+        return "movement", "another dtype"
+    if any(array.order != result.order for array in inputs if array.shape == result.shape and array.strides and result.strides):
+        return "movement", "strided source: the result runs through memory in another order"
+    if any(not array.dense for array in inputs):
+        return "copy", "strided source"
+    return "copy", ""
+
+
+@formula(_UNWRITTEN)
+def _reserve(call: Call) -> NumpyWork:
+    """Memory that is only asked for: its pages are made when somebody writes them."""
+    return NumpyWork(group="allocation", reason="untouched memory is not written yet")
+
+
+@formula(_FILLED)
+def _fill(call: Call) -> NumpyWork:
+    outputs = call.outputs or call.inputs[:1]
+    return NumpyWork(group="allocation", writes=merge(outputs))
+
+
+@formula("take", "take_along_axis", "compress", "extract")
+def _gather(call: Call) -> NumpyWork:
+    """The source is read where an index points, at most once a byte; a row that is taken whole is a copy of bytes."""
+    source, indices = call.inputs[:1], call.inputs[1:]
+    if not source or not call.outputs:
+        return moved(call, "gather", None, None, reason="no array among its arguments")
+    result = call.outputs[0]
+    size = min(result.size * source[0].item_bytes, source[0].touched_bytes)
+    seen = BufferUse(buffer=source[0].buffer, size_bytes=size, persistent=source[0].persistent)
+    picked = sum(index.size for index in indices if index.dtype != "bool")
+    stretch = result.size // picked * source[0].item_bytes if picked else 0
+    rows = stretch >= _STRETCH_BYTES
+    return NumpyWork(
+        group="gather",
+        flop=0.0 if rows else float(max(result.size, *(index.size for index in indices), 0)),
+        engine=None if rows else "gather",
+        reads=(*((seen,) if size else ()), *merge(indices)),
+        writes=merge(call.outputs),
+        reason="whole rows" if rows else "",
+    )
+
+
+@formula("put", "put_along_axis", "putmask", "place", "fill_diagonal")
+def _scatter(call: Call) -> NumpyWork:
+    outputs = call.outputs or call.inputs[:1]
+    inputs = call.inputs if call.outputs else call.inputs[1:]
+    elements = max((array.size for array in (*inputs, *call.outputs)), default=0)
+    return NumpyWork(group="gather", flop=float(elements), engine="gather", reads=merge(inputs), writes=merge(outputs))
+
+
+@formula("nonzero", "flatnonzero", "argwhere", "ix_")
+def _positions(call: Call) -> NumpyWork:
+    return moved(call, "gather", sum(array.size for array in call.inputs[:1]), "reduce")
+
+
+@formula("tolist", "vectorize.__call__", "apply_along_axis", "apply_over_axes", "fromiter", "fromfunction", "frompyfunc", "piecewise", "ndenumerate")
+def _interpreted(call: Call) -> NumpyWork:
+    return moved(call, "python", None, None, reason="the interpreter handles the elements one at a time")
+
+
+@formula("load save savez savez_compressed fromfile tofile loadtxt savetxt genfromtxt memmap")
+def _file(call: Call) -> NumpyWork:
+    return NumpyWork(group="other", flop=None, reads=merge(call.inputs), writes=merge(call.outputs), reason="input or output")

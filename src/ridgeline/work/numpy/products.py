@@ -1,0 +1,183 @@
+"""Products, factorisations, convolutions and transforms: multiply-adds from shapes.
+
+A multiply-add is 2 FLOPs, 8 real ones when complex. Factorisations: Golub and Van Loan, Matrix Computations, 4th edition, sections 3.2 (LU), 4.2
+(Cholesky), 5.2 (QR), 8.6 (SVD), 7.5 (eigenvalues); iterative ones are approximate and say so. FFT: 5 n log2 n real operations, the customary count of a
+radix-2 transform (van Loan, Computational Frameworks for the FFT, section 1.4), on the multiply-add engine; half of it for real input.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .call import Call, formula, moved
+from .facts import ArrayFacts, NumpyWork
+
+__all__: list[str] = []
+
+
+def _multiply_adds(call: Call, count: float, *, group: str = "matmul", reason: str = "", threaded: bool | None = None) -> NumpyWork:
+    # Only these formats have a BLAS; the rest run in numpy's own loops, on one thread.
+    blas = all(array.dtype in ("float32", "float64", "complex64", "complex128") for array in call.inputs)
+    return moved(call, group, 2.0 * count, "fma", reason=reason, threaded=blas if threaded is None else threaded, factor=4.0 if call.complex else 1.0)
+
+
+@formula("matmul dot linalg.matmul vecdot linalg.vecdot matvec vecmat inner vdot")
+def _matmul(call: Call) -> NumpyWork:
+    if len(call.inputs) < 2:
+        if len(call.inputs) == 1 and call.outputs:
+            return moved(call, "elementwise", call.outputs[0].size, "add", reason="a product with a number")
+        return moved(call, "matmul", None, None, reason="an operand that is no array")
+    first, second = call.inputs[:2]
+    if not first.shape or not second.shape:
+        return moved(call, "elementwise", max(first.size, second.size), "add", reason="a product with a number")
+    name = call.kind.rpartition(".")[2]
+    depth = first.size if name == "vdot" else second.shape[0] if name == "vecmat" else first.shape[-1]
+    results = call.outputs[0].size if call.outputs else 1
+    if name in ("matmul", "dot") and depth:
+        # Without an output array (a number came back) there is one result.
+        results = call.outputs[0].size if call.outputs else first.size // depth
+    return _multiply_adds(call, float(depth) * results)
+
+
+@formula("tensordot linalg.tensordot")
+def _tensordot(call: Call) -> NumpyWork:
+    """|a| = free_a·K and |b| = free_b·K with |out| = free_a·free_b, so K = √(|a||b| ÷ |out|)."""
+    if len(call.inputs) < 2:
+        return moved(call, "matmul", None, None, reason="an operand that is no array")
+    first, second = call.inputs[:2]
+    results = call.outputs[0].size if call.outputs else 1
+    depth = math.sqrt(first.size * second.size / results) if results else 0.0
+    return _multiply_adds(call, round(depth) * results)
+
+
+@formula("einsum")
+def _einsum(call: Call) -> NumpyWork:
+    """Size of the loop nest over all indices × 2 where something is summed, × 1 where nothing is."""
+    args = call.options.get("args") or ()
+    subscripts = args[0] if args and isinstance(args[0], str) else None
+    sizes = _index_sizes(subscripts, call.inputs) if subscripts else None
+    if subscripts is None or sizes is None:
+        return moved(call, "matmul", None, None, reason="subscripts that cannot be read from here")
+    nest = float(math.prod(sizes.values()))
+    terms = subscripts.replace(" ", "").split("->")
+    written = terms[1].replace("...", "") if len(terms) == 2 else "".join(i for i in sizes if terms[0].count(i) == 1)
+    summed = any(index not in written for index in sizes if index != ".")
+    if len(call.inputs) == 1:
+        return moved(call, "reduction" if summed else "movement", nest if summed else 0.0, "reduce" if summed else None)
+    optimised = bool(call.options.get("optimize"))
+    reason = "three or more operands counted as one loop nest" if len(call.inputs) > 2 else ""
+    if not summed:
+        return moved(call, "elementwise", nest * (len(call.inputs) - 1), "add", reason=reason)
+    return _multiply_adds(call, nest * (len(call.inputs) - 1), reason=reason, threaded=None if optimised else False)
+
+
+def _index_sizes(subscripts: str, inputs: tuple[ArrayFacts, ...]) -> dict[str, int] | None:
+    """Index → length; what an ellipsis covers counts as the index `.`."""
+    terms = subscripts.replace(" ", "").split("->")[0].split(",")
+    sizes: dict[str, int] = {}
+    if len(terms) != len(inputs):
+        return None
+    for term, array in zip(terms, inputs, strict=True):
+        head, dots, tail = term.partition("...")
+        covered = len(array.shape) - len(head) - len(tail)
+        if covered < 0 or (covered and not dots):
+            return None
+        named = zip(head + tail, (*array.shape[: len(head)], *array.shape[len(head) + covered :]), strict=True)
+        for index, size in named:
+            sizes[index] = max(size, sizes.get(index, 1))
+        if dots:
+            sizes["."] = max(math.prod(array.shape[len(head) : len(head) + covered]), sizes.get(".", 1))
+    return sizes
+
+
+# -- factorisations --
+
+_Count = Callable[[float, float, float], float]
+
+
+def _factorisation(names: str, count: _Count, reason: str = "") -> None:
+    """Register FLOPs of an m × n matrix with r right-hand sides; a stack of matrices costs as many times that."""
+
+    @formula(names)
+    def work(call: Call) -> NumpyWork:
+        matrix = call.inputs[0] if call.inputs else ArrayFacts(shape=())
+        if len(matrix.shape) < 2:
+            return moved(call, "matmul", None, None, reason="no matrix among its arguments")
+        rows, columns = float(matrix.shape[-2]), float(matrix.shape[-1])
+        stack = math.prod(matrix.shape[:-2])
+        other = call.inputs[1] if len(call.inputs) > 1 else None
+        sides = float(other.shape[-1]) if other is not None and len(other.shape) > 1 else 1.0
+        return _multiply_adds(call, stack * count(rows, columns, sides) / 2, reason=reason)
+
+
+_factorisation("linalg.solve", lambda m, n, r: 2 / 3 * n**3 + 2 * n**2 * r)
+_factorisation("linalg.inv", lambda m, n, r: 2 * n**3)
+_factorisation("linalg.cholesky linalg.cho_factor", lambda m, n, r: n**3 / 3)
+_factorisation("linalg.det linalg.slogdet linalg.lu_factor linalg.lu", lambda m, n, r: 2 / 3 * n**3)
+_factorisation("linalg.solve_triangular", lambda m, n, r: n**2 * r)
+_factorisation("linalg.qr", lambda m, n, r: 4 * max(m, n) * min(m, n) ** 2 - 4 / 3 * min(m, n) ** 3, "Householder, with the reduced Q formed")
+_ITERATIVE = "approximate: the method iterates"
+_factorisation("linalg.svd linalg.pinv", lambda m, n, r: 6 * max(m, n) * min(m, n) ** 2 + 20 * min(m, n) ** 3, _ITERATIVE)
+_factorisation("linalg.svdvals linalg.matrix_rank linalg.cond", lambda m, n, r: 2 * max(m, n) * min(m, n) ** 2 + 2 * min(m, n) ** 3, _ITERATIVE)
+_factorisation("linalg.eig", lambda m, n, r: 25 * n**3, _ITERATIVE)
+_factorisation("linalg.eigvals", lambda m, n, r: 10 * n**3, _ITERATIVE)
+_factorisation("linalg.eigh", lambda m, n, r: 9 * n**3, _ITERATIVE)
+_factorisation("linalg.eigvalsh", lambda m, n, r: 4 / 3 * n**3, _ITERATIVE)
+_factorisation("linalg.lstsq", lambda m, n, r: 4 * m * n**2 + 8 * n**3 + 2 * m * n * r, _ITERATIVE)
+
+
+# -- convolutions --
+
+
+@formula("convolve correlate signal.convolve2d signal.correlate2d ndimage.convolve ndimage.correlate")
+def _convolution(call: Call) -> NumpyWork:
+    """Direct: in one dimension, `full` pairs every element with every tap; `valid` and the plane have one product a result and tap."""
+    if len(call.inputs) < 2 or not call.outputs:
+        return moved(call, "convolution", None, None, reason="an operand that is no array")
+    long, short = sorted(call.inputs[:2], key=lambda array: -array.size)
+    pairs = float(long.size) * short.size
+    default = "valid" if call.kind == "numpy.correlate" else "full"
+    mode = call.option("mode", 2, default)
+    if len(long.shape) == 1 and mode == "full":
+        count, reason = pairs, ""
+    elif len(long.shape) == 1 and mode == "same":
+        # The products that a full convolution would make at both ends are left out: k(k+1)/2 each, k the taps that hang over.
+        left, right = short.size // 2, (short.size - 1) // 2
+        count, reason = pairs - (left * (left + 1) + right * (right + 1)) / 2, ""
+    else:
+        count = float(call.outputs[0].size) * short.size
+        reason = "" if mode == "valid" else "edges counted as if the whole kernel lay inside"
+    # Only the one-dimensional kind runs on a dot product of BLAS, one row at a time; none of them on several threads.
+    return _multiply_adds(call, count, group="convolution", reason=reason, threaded=False)
+
+
+# -- transforms --
+
+_FFT_REASON = "5 n log2 n, the customary count"
+
+
+@formula("fft.fft fft.ifft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fftpack.fft fftpack.ifft")
+def _fft(call: Call) -> NumpyWork:
+    return _transform(call, 5.0, call.outputs)
+
+
+@formula("fft.rfft fft.irfft fft.rfft2 fft.irfft2 fft.rfftn fft.irfftn fft.hfft fft.ihfft fft.dct fft.idct fft.dst fft.idst")
+def _real_fft(call: Call) -> NumpyWork:
+    return _transform(call, 2.5, tuple(array for array in (*call.inputs, *call.outputs) if not array.complex) or call.outputs)
+
+
+def _transform(call: Call, factor: float, sized: tuple[ArrayFacts, ...]) -> NumpyWork:
+    if not sized or not sized[0].shape or not call.inputs:
+        return moved(call, "other", None, None, reason="no array among its arguments")
+    shape, name = sized[0].shape, call.kind.rpartition(".")[2]
+    axes = call.options.get("axes")
+    if name.endswith("n"):
+        lengths = [shape[axis] for axis in axes] if isinstance(axes, tuple) and all(-len(shape) <= axis < len(shape) for axis in axes) else shape
+    elif name.endswith("2"):
+        lengths = shape[-2:]
+    else:
+        axis = call.options.get("axis")
+        lengths = [shape[axis if isinstance(axis, int) and -len(shape) <= axis < len(shape) else -1]]
+    steps = sum(math.log2(length) for length in lengths if length > 1)
+    return moved(call, "other", factor * sized[0].size * steps, "fma", reason=_FFT_REASON)
