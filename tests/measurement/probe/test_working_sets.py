@@ -20,8 +20,14 @@ def test_a_shared_level_has_several_sets_a_factor_of_four_apart() -> None:
 
 
 def test_memory_is_four_times_the_last_cache_where_that_fits_into_a_quarter() -> None:
-    assert memory_set(CACHES, 23 * GIB) == 1040 * MIB
-    assert memory_set(CACHES, 2 * GIB) == 512 * MIB
+    assert memory_set(CACHES, 23 * GIB, 2) == 1040 * MIB
+    assert memory_set(CACHES, 2 * GIB, 2) == 512 * MIB
+
+
+def test_threads_over_several_last_caches_need_a_set_past_all_of_them() -> None:
+    chiplets = (*CACHES[:2], MemoryLevel(name="L3", capacity_bytes=32 * MIB, shared_by=8))
+    assert memory_set(chiplets, 512 * GIB, 1) == 128 * MIB
+    assert memory_set(chiplets, 512 * GIB, 64) == 8 * 128 * MIB
 
 
 def test_a_last_cache_that_one_cpu_seems_to_own_counts_as_shared() -> None:

@@ -21,7 +21,7 @@ from .plausible import implausible, replace_starved
 from .rounds import FULL, QUICK, Effort, Readings, Report, take_readings
 from .summary import Summary, summarise
 from .surroundings import look, surroundings_notes
-from .working_sets import ASSUMED, memory_set
+from .working_sets import ASSUMED, cached_bytes, memory_set
 
 __all__ = ["measure", "probe"]
 
@@ -144,8 +144,8 @@ def _method_notes(machine: Machine, caches: Sequence[MemoryLevel], cpus: Sequenc
     notes = ["Quick probe: few short readings, wide intervals."] if quick else []
     if not caches:
         notes.append("The system shows no cache sizes: 32 KiB and 256 KiB were assumed, so a level's numbers may belong to the next one.")
-    elif memory_set(caches, machine.memory_bytes) < 2 * caches[-1].capacity_bytes:
-        notes.append(f"A quarter of memory is less than twice {caches[-1].name}: the DRAM numbers include hits in that cache.")
+    elif memory_set(caches, machine.memory_bytes, len(cpus)) < 2 * cached_bytes(caches, len(cpus)):
+        notes.append(f"A quarter of memory is less than twice what {caches[-1].name} holds: the DRAM numbers include hits in that cache.")
     if len(cpus) < machine.cpus_online:
         notes.append(f"All threads means {len(cpus)} of {machine.cpus_online} CPUs, as affinity and quota allow.")
     if (machine.threads_per_core or 1) > 1:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ridgeline.core import MemoryLevel
 
-__all__ = ["ASSUMED", "WorkingSet", "memory_set", "working_sets"]
+__all__ = ["ASSUMED", "WorkingSet", "cached_bytes", "memory_set", "working_sets"]
 
 #: For a machine that shows no caches: sizes that every processor of the last ten years has at least (assumed, and said so in the notes).
 ASSUMED = (MemoryLevel(name="L1", capacity_bytes=32 << 10, shared_by=1), MemoryLevel(name="L2", capacity_bytes=256 << 10, shared_by=1))
@@ -55,15 +55,19 @@ def working_sets(caches: Sequence[MemoryLevel], memory_bytes: int, threads: int)
         totals = [threads * cache.capacity_bytes // 2] if private else _within_shared(cache, below, threads)
         sets.extend(WorkingSet(level=cache.name, threads=threads, per_thread_bytes=total // threads) for total in totals)
         below = cache.capacity_bytes * _instances(cache, threads)
-    total = memory_set(caches, memory_bytes)
+    total = memory_set(caches, memory_bytes, threads)
     sets.append(WorkingSet(level="DRAM", threads=threads, per_thread_bytes=total // threads))
     return [one for one in sets if one.per_thread_bytes >= _LEAST_BYTES]
 
 
-def memory_set(caches: Sequence[MemoryLevel], memory_bytes: int) -> int:
-    """Total bytes that stand for memory: 4 × the last cache if that fits into a quarter of memory, else that quarter."""
-    last = caches[-1].capacity_bytes if caches else 0
-    return min(max(_PAST_CACHE * last, _LEAST_MEMORY_BYTES), memory_bytes // _MEMORY_SHARE)
+def memory_set(caches: Sequence[MemoryLevel], memory_bytes: int, threads: int) -> int:
+    """Total bytes that stand for memory: 4 × all that the threads' largest caches hold if that fits into a quarter of memory, else that quarter."""
+    return min(max(_PAST_CACHE * cached_bytes(caches, threads), _LEAST_MEMORY_BYTES), memory_bytes // _MEMORY_SHARE)
+
+
+def cached_bytes(caches: Sequence[MemoryLevel], threads: int) -> int:
+    """What the largest level of the caches that so many threads use holds: several last caches, where a processor has one for every few cores."""
+    return max((cache.capacity_bytes * _instances(cache, threads) for cache in caches), default=0)
 
 
 def _instances(cache: MemoryLevel, threads: int) -> int:
