@@ -120,7 +120,7 @@ class Allocation(Rule):
                 Proposal(
                     action="reuse-buffers",
                     because=f"{share:.0%} of the wall is the kernel clearing fresh pages; kept buffers fault once",
-                    gain=(2.0, 20.0),
+                    gain=(4.0, 20.0),
                 ),
                 Proposal(
                     action="change-allocator", because="an allocator that keeps freed blocks does not return them to the kernel", gain=(1.5, 20.0)
