@@ -1,8 +1,8 @@
 """Products, factorisations, convolutions and transforms: multiply-adds from shapes.
 
 A multiply-add is 2 FLOPs, 8 real ones when complex. Factorisations: Golub and Van Loan, Matrix Computations, 4th edition, sections 3.2 (LU), 4.2
-(Cholesky), 5.2 (QR), 8.6 (SVD), 7.5 (eigenvalues); iterative ones are approximate and say so. FFT: 5 n log2 n real operations, the customary count of a
-radix-2 transform (van Loan, Computational Frameworks for the FFT, section 1.4), on the multiply-add engine; half of it for real input.
+(Cholesky), 5.2 (QR), 8.6 (SVD), 7.5 (eigenvalues); iterative ones are approximate and say so. FFT: 5 n log2 n real operations, the customary count of
+a radix-2 transform (van Loan, Computational Frameworks for the FFT, section 1.4), on the multiply-add engine; half of it for real input.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ridgeline.work.numpy import ArrayFacts
 from .kinds import Kinds
 from .naming import kind_of
 
-__all__ = ["Blocks", "Seen", "arrays_in", "array_facts", "seen_call", "seen_operator", "seen_store"]
+__all__ = ["Blocks", "Seen", "array_facts", "arrays_in", "seen_call", "seen_operator", "seen_store"]
 
 #: Longest list or tuple of arguments that is searched for arrays: `concatenate` of more than that counts the first ones only.
 _LONGEST = 256
@@ -96,7 +96,9 @@ def seen_operator(kind: str, operands: tuple[Any, ...], result: Any, kinds: Kind
     return _seen(kind, inputs, inputs, arrays_in((result,), kinds), {"args": _small(operands, kinds)}, blocks)
 
 
-def seen_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, kinds: Kinds, blocks: Blocks, user: Callable[[Any], bool]) -> Seen:
+def seen_call(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, kinds: Kinds, blocks: Blocks, user: Callable[[Any], bool]
+) -> Seen:
     """A call of library code."""
     kind = kind_of(function)
     owner = getattr(function, "__self__", None)

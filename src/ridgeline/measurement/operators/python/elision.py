@@ -1,8 +1,8 @@
 """Reuse of temporaries: numpy computes `a * b + c` in the memory of `a * b`, because nothing else refers to it. A hook that holds its arguments would
 hide that, and the instrumented program would allocate where the original does not. `reusable` finds the operand that numpy would have reused.
 
-Conditions as numpy documents them for its temporary elision (release notes 1.13, "Temporary elision"): a reference count of one, own writeable memory
-of at least 256 KiB, the same dtype, the other operand a scalar or of the same shape; the left operand first, the right one for operators that commute.
+Conditions as numpy documents them for its temporary elision (release notes 1.13): a reference count of one, own writeable memory of at least 256 KiB,
+the same dtype, the other operand a scalar or of the same shape; the left operand first, the right one for operators that commute.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def reusable(name: str, left: Any, right: Any, extra: int) -> Any:
 
 
 def _temporary(value: Any) -> bool:
-    return type(value) is np.ndarray and value.nbytes >= _LEAST_BYTES and value.flags.owndata and value.flags.writeable and value.dtype.kind in _ARITHMETIC
+    if type(value) is not np.ndarray or value.nbytes < _LEAST_BYTES:
+        return False
+    return bool(value.flags.owndata and value.flags.writeable and value.dtype.kind in _ARITHMETIC)
 
 
 def _fits(target: Any, other: Any) -> bool:

@@ -74,6 +74,9 @@ class Recorder:
         try:
             yield self
         finally:
+            # Threads, exit handlers and whoever kept a function may call it later, when there are no hooks.
+            self.sites.quiet.update(range(len(self.sites.places)))
+            self._retransform()
             sys.setrecursionlimit(limit)
             for name, old in before.items():
                 if old is None:
@@ -85,6 +88,9 @@ class Recorder:
         """Give back to the interpreter every site that ran since `begin` and saw no operation: loops over numbers then run as they always did."""
         loud = {event.site for _, tape in self.tapes() for event in tape.events} | {site for _, tape in self.tapes() for site in tape.beyond}
         self.sites.quiet |= {site for site, count in enumerate(self.hits) if count and site not in loud}
+        self._retransform()
+
+    def _retransform(self) -> None:
         replace_code({name: transform(copy.deepcopy(tree), name, self.sites) for name, tree in self._sources.items()})
 
     def begin(self) -> None:

@@ -140,9 +140,7 @@ def _add_beyond(groups: dict[_Key, _Group], iteration: int, beyond: dict[int, tu
         group.spent_ns[iteration] = group.spent_ns.get(iteration, 0) + spent
 
 
-def _row(
-    group: _Group, work: NumpyWork, places: Sequence[Place], iterations: int, pool: int, persistent: set[int], after: set[int]
-) -> OperatorRow:
+def _row(group: _Group, work: NumpyWork, places: Sequence[Place], iterations: int, pool: int, persistent: set[int], after: set[int]) -> OperatorRow:
     place = places[group.site] if 0 <= group.site < len(places) else None
     calls = group.count / iterations
     return OperatorRow(
