@@ -62,8 +62,8 @@ class ArrayFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Dimensions longer than 1 from the slowest-varying to the fastest."""
-        dims = [dim for dim, size in enumerate(self.shape) if size > 1 and dim < len(self.strides)]
+        """Dimensions along which memory is walked, from the slowest-varying to the fastest: longer than 1 and not broadcast."""
+        dims = [dim for dim, size in enumerate(self.shape) if size > 1 and dim < len(self.strides) and self.strides[dim] != 0]
         return tuple(sorted(dims, key=lambda dim: (-abs(self.strides[dim]), dim)))
 
     @property

@@ -42,11 +42,17 @@ def _copy(call: Call) -> NumpyWork:
 def _manner(inputs: tuple[ArrayFacts, ...], result: ArrayFacts) -> tuple[str, str]:
     if any(array.dtype != result.dtype for array in inputs if array.size > 1):
         return "movement", "another dtype"
-    if any(array.order != result.order for array in inputs if array.shape == result.shape and array.strides and result.strides):
+    if any(_reordered(array, result) for array in inputs):
         return "movement", "strided source: the result runs through memory in another order"
     if any(not array.dense for array in inputs):
         return "copy", "strided source"
     return "copy", ""
+
+
+def _reordered(source: ArrayFacts, result: ArrayFacts) -> bool:
+    if source.shape != result.shape or not source.strides or not result.strides:
+        return False
+    return source.order != tuple(dim for dim in result.order if dim in source.order)
 
 
 @formula(_UNWRITTEN)

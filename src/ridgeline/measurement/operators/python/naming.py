@@ -30,9 +30,9 @@ def kind_of(function: Any) -> str:
     if isinstance(qualified, str) and name:
         if module.startswith("numpy.random") and qualified.startswith(("Generator.", "RandomState.")):
             return f"numpy.random.{name}"
-        return f"{_public(str(module)) or 'builtins'}.{qualified}"
+        return _public(f"{module or 'builtins'}.{qualified}")
     # An object that is called: its class has the name.
-    return f"{_public(type(function).__module__)}.{type(function).__qualname__}.__call__"
+    return _public(f"{type(function).__module__}.{type(function).__qualname__}.__call__")
 
 
 def _ufunc(function: np.ufunc) -> str:
@@ -50,10 +50,10 @@ def _owner(owner: Any) -> str:
         return _ufunc(owner)
     if isinstance(owner, np.random.Generator | np.random.RandomState):
         return "numpy.random"
-    return f"{_public(type(owner).__module__)}.{type(owner).__qualname__}"
+    return _public(f"{type(owner).__module__}.{type(owner).__qualname__}")
 
 
-def _public(module: str) -> str:
-    """A module without its private parts: `scipy.linalg._basic` → `scipy.linalg`."""
-    parts = module.split(".")
-    return ".".join(part for index, part in enumerate(parts) if index == 0 or not part.startswith("_")) or module
+def _public(name: str) -> str:
+    """A dotted name without private parts in its middle: `scipy.linalg._basic.solve` → `scipy.linalg.solve`."""
+    parts = name.replace(".<locals>", "").split(".")
+    return ".".join(part for index, part in enumerate(parts) if index in (0, len(parts) - 1) or not part.startswith("_"))

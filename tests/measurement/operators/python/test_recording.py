@@ -1,0 +1,307 @@
+"""What is recorded of a program: kinds, shapes, blocks, places, and nothing of what no array takes part in."""
+
+import sys
+import threading
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ridgeline.core import TargetFailed
+from ridgeline.measurement.operators.python import Recorder, profile
+from ridgeline.measurement.operators.python.capture import Seen
+from ridgeline.measurement.operators.python.naming import kind_of
+
+
+def _seen(load: Any, source: str) -> list[Seen]:
+    recorder = Recorder()
+    with recorder.installed():
+        module = load(source, recorder.transform)
+        recorder.begin()
+        module.main()
+        return [event.seen for _, tape in recorder.tapes() for event in tape.events if event.seen is not None]
+
+
+def test_kinds_shapes_and_dtypes(load: Any) -> None:
+    seen = _seen(load, "import numpy as np\ndef main():\n    a = np.ones((3, 4), np.float32)\n    return np.exp(a @ a.T).sum(axis=0)")
+    assert [one.kind for one in seen] == ["numpy.ones", "numpy.matmul", "numpy.exp", "numpy.sum"]
+    matmul = seen[1]
+    assert [array.shape for array in matmul.inputs] == [(3, 4), (4, 3)]
+    assert matmul.outputs[0].shape == (3, 3)
+    assert matmul.outputs[0].dtype == "float32"
+    assert matmul.inputs[0].buffer == matmul.inputs[1].buffer
+    assert seen[2].inputs[0].buffer == matmul.outputs[0].buffer
+    assert seen[3].options["axis"] == 0
+
+
+def test_fresh_in_place_out_and_view(load: Any) -> None:
+    source = """
+import numpy as np
+x = np.ones(10)
+def main():
+    y = x + 1
+    y += x
+    np.multiply(x, 2, out=y)
+    np.multiply(x, 2, y)
+    return x.reshape(2, 5)
+"""
+    add, iadd, out, positional, reshape = _seen(load, source)
+    assert add.outputs[0].fresh
+    for one in (iadd, out, positional):
+        assert not one.outputs[0].fresh
+        assert one.outputs[0].buffer == add.outputs[0].buffer
+    assert [array.buffer for array in out.inputs] == [add.inputs[0].buffer]
+    assert [array.buffer for array in positional.inputs] == [add.inputs[0].buffer]
+    assert reshape.outputs[0].buffer == add.inputs[0].buffer
+    assert not reshape.outputs[0].fresh
+
+
+def test_element_access_slices_and_numbers_are_the_interpreters(load: Any) -> None:
+    source = """
+import numpy as np
+x = np.arange(5.0)
+def main():
+    s, d = 0.0, [x]
+    for i in range(len(x)):
+        s += x[i] * 2 + x[1:][0]
+        x[i] = s
+        x[0] -= 1
+    d.append(x)
+    return s, max([1, 2]), x.item(0)
+"""
+    assert _seen(load, source) == []
+
+
+def test_gather_and_scatter_are_recorded(load: Any) -> None:
+    source = "import numpy as np\nx = np.arange(50.0)\ni = np.array([1, 2])\ndef main():\n    x[i] += x[x > 10][:2]\n    x[2:6] = x[6:10]\n"
+    assert [one.kind for one in _seen(load, source)] == ["numpy.take", "numpy.greater", "numpy.take", "numpy.add", "numpy.put", "numpy.copyto"]
+
+
+def test_a_library_that_calls_back_is_the_interpreters_and_its_time_is_its_own(load: Any) -> None:
+    source = "import numpy as np\nx = np.ones(1000)\ndef main():\n    return np.apply_along_axis(lambda row: np.exp(x + row).sum(), 0, x)\n"
+    recorder = Recorder()
+    with recorder.installed():
+        module = load(source, recorder.transform)
+        recorder.begin()
+        module.main()
+        events = recorder.tapes()[0][1].events
+    outer = events[-1]
+    inside = events[:-1]
+    assert outer.seen is not None
+    assert outer.seen.calls_back
+    assert {event.seen.kind for event in inside if event.seen} == {"numpy.add", "numpy.exp", "numpy.sum"}
+    assert outer.inner_ns == sum(event.end_ns - event.start_ns for event in inside)
+    assert sum(event.exclusive_ns for event in events) == outer.end_ns - outer.start_ns
+
+
+def test_threads_have_tapes_of_their_own(load: Any) -> None:
+    source = """
+import threading
+import numpy as np
+def work(): return np.ones(10) + 1
+def main():
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    [t.start() for t in threads]; [t.join() for t in threads]
+    return work()
+"""
+    recorder = Recorder()
+    with recorder.installed():
+        module = load(source, recorder.transform)
+        recorder.begin()
+        module.main()
+        tapes = recorder.tapes()
+    assert [main for main, _ in tapes] == [True, False, False, False]
+    assert all(sum(event.seen is not None and event.seen.kind == "numpy.add" for event in tape.events) == 1 for _, tape in tapes)
+    assert threading.active_count() < 20
+
+
+@pytest.mark.parametrize(
+    "expression", ["a * 2 + b - 1", "b + a * 2", "(a + b) * (a - b) / 3", "1 - a * b", "a * b @ c", "(a + b).sum() + a", "(a < b) & (b < a)"]
+)
+def test_temporaries_are_reused_exactly_as_without_hooks(expression: str, load: Any) -> None:
+    source = (
+        f"import numpy as np\na = np.ones((512, 512))\nb = np.full((512, 512), 3.0)\nc = np.ones((512, 512))\ndef main():\n    return {expression}\n"
+    )
+
+    def peak(call: Any) -> int:
+        call()
+        tracemalloc.start()
+        try:
+            result = call()
+            found = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert result is not None
+        return found
+
+    clean = load(source)
+    recorder = Recorder()
+    recorder.detail = False
+    with recorder.installed():
+        hooked = load(source, recorder.transform)
+        assert np.array_equal(clean.main(), hooked.main())
+        # In arrays: what hooks themselves allocate is far below one.
+        assert round(peak(hooked.main) / 2**21, 1) == round(peak(clean.main) / 2**21, 1)
+
+
+def test_quiet_sites_run_as_written_and_the_others_are_still_recorded(load: Any) -> None:
+    source = """
+import numpy as np
+x = np.ones(4)
+def main():
+    total = 0
+    for i in range(50):
+        total += i * 2
+    keep = [lambda v: v + 1, lambda v: v * x]
+    return total, (keep[1](x) + 1).tolist(), keep[0](1)
+"""
+    recorder = Recorder()
+    with recorder.installed():
+        module = load(source, recorder.transform)
+        recorder.begin()
+        wanted = module.main()
+        before = [event.site for event in recorder.tapes()[0][1].events]
+        assert sum(recorder.hits) > 100
+        recorder.quieten()
+        recorder.begin()
+        assert module.main() == wanted
+        assert [event.site for event in recorder.tapes()[0][1].events] == before
+        assert sum(recorder.hits) == 0
+    assert not any("ridgeline" in name for name in module.main.__code__.co_names)
+
+
+def test_hooks_are_not_seen_and_are_gone_afterwards(load: Any) -> None:
+    import builtins
+
+    limit = sys.getrecursionlimit()
+    recorder = Recorder()
+    with recorder.installed():
+        module = load("def main(): return sorted(globals()), len(dir())", recorder.transform)
+        assert not any("ridgeline" in name for name in module.main()[0])
+    assert not any("ridgeline" in name for name in vars(builtins))
+    assert sys.getrecursionlimit() == limit
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (np.add, "numpy.add"), (np.ones(2).sum, "numpy.sum"), (np.ones(2).__matmul__, "numpy.matmul"), (np.multiply.reduce, "numpy.multiply.reduce"),
+        (np.linalg.solve, "numpy.linalg.solve"), (np.random.default_rng(0).normal, "numpy.random.normal"), (np.random.rand, "numpy.random.rand"),
+        (np.fft.fft, "numpy.fft.fft"), (np.zeros, "numpy.zeros"), (np.vectorize(abs), "numpy.vectorize.__call__"), (sorted, "builtins.sorted"),
+        ([].append, "builtins.list.append"),
+    ],
+)  # fmt: skip
+def test_kinds_have_the_names_people_write(function: Any, kind: str) -> None:
+    assert kind_of(function) == kind
+
+
+def test_scipy_is_named_by_its_public_modules() -> None:
+    import scipy.linalg
+    import scipy.special
+
+    assert kind_of(scipy.linalg.solve) == "scipy.linalg.solve"
+    assert kind_of(scipy.special.erf) == "scipy.special.erf"
+
+
+# -- profile --
+
+
+def _profile(load: Any, source: str, **options: Any) -> Any:
+    return profile(lambda transform: load(source, transform).main, **options)
+
+
+_NETWORK = """
+import numpy as np
+w, x = np.ones((64, 32)), np.ones(32)
+def main():
+    h = x
+    for _ in range(3):
+        h = np.tanh(w @ h)[:32]
+    steps = 0
+    for i in range(1000):
+        steps += i
+    return h
+"""
+
+
+def test_rows_counts_work_and_order(load: Any) -> None:
+    table = _profile(load, _NETWORK, iterations=4)
+    matmul, tanh = table.rows
+    assert (matmul.kind, tanh.kind) == ("numpy.matmul", "numpy.tanh")
+    assert matmul.calls == tanh.calls == 3
+    assert matmul.flop == 3 * 2 * 64 * 32
+    assert (tanh.flop, tanh.engine) == (3 * 64, "tanh")
+    assert matmul.shapes == "f64[64,32], f64[32] → f64[64]"
+    assert matmul.site is not None
+    assert (matmul.site.line, matmul.site.function) == (7, "main")
+    assert tanh.after == (0,)
+    assert matmul.after == (1,)
+    assert table.python_calls is not None
+    assert table.python_calls >= 1000
+    weights = next(use for use in matmul.reads if use.size_bytes == 64 * 32 * 8)
+    assert weights.persistent
+    assert not any(use.persistent for use in matmul.writes)
+
+
+def test_times_keep_the_laws(load: Any) -> None:
+    table = _profile(load, _NETWORK, iterations=5)
+    assert table.iterations >= 3
+    assert 0 < table.operators_s.value <= table.wall_s.high
+    assert table.check_wall_s is not None
+    for row in table.rows:
+        assert row.total_s.low <= row.total_s.value <= row.total_s.high
+    assert sum(row.total_s.low for row in table.rows) <= table.operators_s.high
+
+
+def test_calls_that_differ_are_recorded_in_full(load: Any) -> None:
+    source = "import numpy as np\nn = 0\ndef main():\n    global n\n    n += 1\n    return [np.ones(8) + 1 for _ in range(n % 3 + 1)]\n"
+    table = _profile(load, source, iterations=6)
+    assert "differ" in table.instrument
+    assert {row.kind for row in table.rows} == {"numpy.ones", "numpy.add"}
+    assert all(row.calls == pytest.approx(2.0) for row in table.rows)
+
+
+def test_waiting_is_blocking(load: Any) -> None:
+    table = _profile(load, "import time\ndef main(): time.sleep(0.003)\n", iterations=3)
+    (row,) = table.rows
+    assert (row.kind, row.group, row.flop) == ("time.sleep", "blocking", None)
+
+
+def test_a_long_loop_over_python_objects_is_the_interpreters(load: Any) -> None:
+    table = _profile(load, "def main(): return sorted(range(30000), key=lambda v: -v)\n", iterations=3)
+    (row,) = table.rows
+    assert (row.kind, row.group) == ("builtins.sorted", "python")
+    assert table.operators_s.value == 0
+
+
+def test_torch_operators_are_opaque(load: Any) -> None:
+    pytest.importorskip("torch")
+    table = _profile(load, "import torch\nx = torch.ones(5)\ndef main(): return torch.relu(x + 1)\n", iterations=3)
+    assert [(row.kind, row.flop) for row in table.rows] == [("torch.add", None), ("torch.relu", None)]
+    assert all("torch" in row.reason for row in table.rows)
+
+
+@pytest.mark.parametrize("body", ["raise ValueError('broken')", "import sys; sys.exit(3)", "return 1 / 0"])
+def test_a_program_that_fails_is_one_clear_error(body: str, load: Any) -> None:
+    with pytest.raises(TargetFailed, match=r"to run with its calls recorded.*:2.*to do"):
+        _profile(load, f"def main():\n    {body}\n")
+
+
+def test_a_profile_leaves_functions_of_another_load_alone(load: Any) -> None:
+    import ast
+    import types
+
+    source = "import numpy as np\ndef main(): return (np.ones(3) + 1).sum()\n"
+    clean: Any = types.ModuleType("clean")
+    exec(compile(source, "same.py", "exec"), clean.__dict__)
+    before = clean.main.__code__
+
+    def again(transform: Any) -> Any:
+        module: Any = types.ModuleType("hooked")
+        exec(compile(transform(ast.parse(source), "same.py"), "same.py", "exec"), module.__dict__)
+        return module.main
+
+    profile(again, iterations=3)
+    assert clean.main.__code__ is before
+    assert clean.main() == 6
