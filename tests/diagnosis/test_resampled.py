@@ -32,14 +32,14 @@ def given(**fields):
 
 
 def test_time_follows_the_samples_and_not_the_perturbed_profile():
-    rows = resampled_rows(given(), 0.01)
+    rows = resampled_rows(given(), 0.01, [None, None])
     assert rows is not None
     assert [r.total_s.value for r in rows] == pytest.approx([0.009, 0.001])
     assert all(r.total_s.low <= r.total_s.value <= r.total_s.high for r in rows)
 
 
 def test_the_interpreters_part_is_not_given_to_operators():
-    rows = resampled_rows(given(wall_split=split(interpreter=0.5)), 0.01)
+    rows = resampled_rows(given(wall_split=split(interpreter=0.5)), 0.01, [None, None])
     assert rows is not None
     assert sum(r.total_s.value for r in rows) == pytest.approx(0.005)
 
@@ -48,13 +48,17 @@ def test_two_operators_on_one_line_divide_it_as_their_own_times_stand():
     both = given()
     moved = [msgspec.structs.replace(r, site=Site(file="net.py", line=7, function="f")) for r in both.operators.rows]
     both = msgspec.structs.replace(both, operators=msgspec.structs.replace(both.operators, rows=tuple(moved)))
-    rows = resampled_rows(both, 0.01)
+    rows = resampled_rows(both, 0.01, [None, 0.001])
     assert rows is not None
     assert [r.total_s.value for r in rows] == pytest.approx([0.0045, 0.0045])
+    # With the work of both known, they divide it as their ideal times do: each then shows the fraction of its line.
+    rows = resampled_rows(both, 0.01, [0.002, 0.001])
+    assert rows is not None
+    assert [r.total_s.value for r in rows] == pytest.approx([0.006, 0.003])
 
 
 def test_too_few_samples_say_nothing():
-    assert resampled_rows(given(hot_spots=spots(line7=40)), 0.01) is None
+    assert resampled_rows(given(hot_spots=spots(line7=40)), 0.01, [None, None]) is None
 
 
 def test_the_verdict_stands_on_them_and_says_so():

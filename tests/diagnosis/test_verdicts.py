@@ -223,3 +223,12 @@ def test_f_c_that_straddles_a_threshold_names_both_sides():
 def test_system_time_without_memory_behind_it_is_input_output():
     given = facts([], wall_split=split(system=0.7), samples=samples(0.01, minor_faults=2.0), hot_spots=lines(30))
     assert verdict(given) == ("latency", "input-output")
+
+
+def test_in_place_work_is_held_against_a_stream_that_fetches_nothing_it_writes():
+    # 30 MB read and written where they stand: 60 MB move for 60 named. The probe's copy moves 90 for 60 named, so that in place
+    # 1.5 × its rate is attainable.
+    apart = row("scale", 0.01, group="elementwise", engine="add", reads=(buffer(1, 30 * MB),), writes=(buffer(2, 30 * MB),))
+    in_place = row("scale", 0.01, group="elementwise", engine="add", reads=(buffer(1, 30 * MB),), writes=(buffer(1, 30 * MB),))
+    first, second = (diagnose(facts([r])).operators[0].f_b.value for r in (apart, in_place))
+    assert first == pytest.approx(1.5 * second)

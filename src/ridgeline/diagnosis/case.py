@@ -23,6 +23,8 @@ __all__ = ["Case", "Finding", "Proposal", "Rule"]
 _LITTLE_WORK = 0.1
 #: The dearest kind of operator costs about this many times the fitted one to issue (a product with shapes to check against a negation).
 _KINDS_DIFFER = 3.0
+#: Recorded calls that go to the kernel for data; the fresh memory they fill is not what they wait for.
+_IO_KINDS = ("_io.", "io.", "os.", "posix.", "socket.", "_socket.", "ssl.", "shutil.", "mmap.", "subprocess.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +128,11 @@ class Case:
 
     @cached_property
     def _resampled(self) -> tuple[OperatorRow, ...] | None:
-        return resampled_rows(self.facts, self.wall_s) if self.perturbed else None
+        table = self.facts.operators
+        if table is None or not self.perturbed:
+            return None
+        perturbed = judge(self.facts, table.rows, table.wall_s.value, self.threads)
+        return resampled_rows(self.facts, self.wall_s, [part.ideal_s for part in perturbed])
 
     @cached_property
     def operators_wall_s(self) -> float:
@@ -162,12 +168,7 @@ class Case:
     @cached_property
     def ideal_s(self) -> float:
         """Seconds that the known work of one call would need at its ceilings: what is left of a call of tiny operators without their overhead."""
-        times = []
-        for part in self.judged:
-            fractions = [f.value for f in (part.f_c, part.f_b) if f is not None]
-            if part.kernel_s is not None and fractions:
-                times.append(part.kernel_s.value * min(1.0, max(fractions)))
-        return sum(times)
+        return sum(part.ideal_s or 0.0 for part in self.judged)
 
     @cached_property
     def dispatch_share(self) -> float:
@@ -205,6 +206,8 @@ class Case:
 
     def system_is_memory(self) -> bool:
         """Whether the system time has fresh memory behind it: page faults that explain a quarter of it, or a megabyte of fresh results."""
+        if self.shares_hold and sum(part.share for part in self.judged if part.row.group == "blocking" or part.row.kind.startswith(_IO_KINDS)) >= 0.5:
+            return False
         return self.fault_share >= self.share_of("system") / 4 or sum(map(fresh_bytes, self.fresh_parts)) >= 2**20
 
     def share_of(self, name: str) -> float:

@@ -61,6 +61,12 @@ class Judged:
     bound: str
     threads: int
 
+    @property
+    def ideal_s(self) -> float | None:
+        """Seconds that its work would need at the ceiling that binds; `None` where neither fraction is known."""
+        fractions = [fraction.value for fraction in (self.f_c, self.f_b) if fraction is not None]
+        return self.kernel_s.value * max(fractions) if self.kernel_s is not None and fractions else None
+
 
 def bound_of(f_c: Quantity | None, f_b: Quantity | None) -> str:
     """The bound by the thresholds: `compute`, `bandwidth`, `latency`, `mixed` or `inconclusive`.
@@ -145,6 +151,7 @@ def _judge_row(
             )
         if byte_rate is not None:
             roof = bandwidth_ceiling(device, mix_of(reads, writes), threads, max(working_set, 1.0))
+            roof = roof.scaled(_without_allocate(row)) if roof else None
             f_b = quotient(byte_rate, roof, "1", origin=f"compulsory bytes ÷ {mix_of(reads, writes)} bandwidth, {threads} threads") if roof else None
     return Judged(
         row=row,
@@ -165,6 +172,19 @@ def _judge_row(
         bound=bound_of(f_c, f_b),
         threads=threads,
     )
+
+
+def _without_allocate(row: OperatorRow) -> float:
+    """How much faster than the probe's mix this row may name its bytes, because it writes where it reads.
+
+    The probe's streams write to an array they do not read, so that each line written is first fetched: r + 2w bytes move for r + w named. A row
+    that writes w₀ bytes in place fetches only the others.
+    """
+    reads, writes = _bytes(row.reads), _bytes(row.writes)
+    read = {use.buffer for use in row.reads or ()}
+    in_place = sum(use.size_bytes for use in row.writes or () if use.buffer in read)
+    moved = reads + 2 * writes - in_place
+    return (reads + 2 * writes) / moved if moved > 0 else 1.0
 
 
 def _bytes(uses: Sequence[object] | None) -> int:

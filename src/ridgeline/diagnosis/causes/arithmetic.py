@@ -15,6 +15,9 @@ from ..judge import BOUND_LOW, Judged
 
 __all__ = ["NearPeak", "SpecialFunctions"]
 
+#: Engines whose ceiling is a rate of useful steps; below it there is only less or cheaper work.
+_DENSE = ("fma", "sort", "gather")
+_WORDS = {"fma": "multiply-adds"}
 _SPECIAL = ("exp", "tanh", "erf", "divide")
 #: Precisions one may fall to, in order; what is already at the last has nothing below.
 _LOWER: dict[Precision, tuple[Precision, ...]] = {
@@ -31,8 +34,8 @@ class NearPeak(Rule):
     causes = ("near-peak",)
 
     def findings(self, case: Case) -> Iterator[Finding]:
-        """Yield one finding for all compute-bound operators on the `fma` engine."""
-        parts = [part for part in case.judged if part.row.engine == "fma" and part.bound in ("compute", "mixed")]
+        """Yield one finding for all compute-bound operators on dense engines."""
+        parts = [part for part in case.judged if part.row.engine in _DENSE and part.bound in ("compute", "mixed")]
         if not parts or not case.shares_hold:
             return
         top = max(parts, key=lambda part: part.share)
@@ -46,13 +49,13 @@ class NearPeak(Rule):
             where=case.where(top),
             evidence=_evidence(top),
             proposals=tuple(self._proposals(case, top)),
-            summary=f"multiply-adds at {top.f_c.value:.0%} of the {top.row.placement.precision} ceiling, threads: {top.threads}",
+            summary=_at_ceiling(top),
             healthy=True,
         )
 
     def _proposals(self, case: Case, top: Judged) -> Iterator[Proposal]:
         device = case.facts.device
-        lower = _best_lower(device, top.row.placement.precision, top.threads) if device else None
+        lower = _best_lower(device, top.row.placement.precision, top.threads) if device and top.row.engine == "fma" else None
         if lower is not None:
             precision, ratio = lower
             yield Proposal(
@@ -67,7 +70,8 @@ class NearPeak(Rule):
                 because=f"at {top.f_c.value:.0%} of the ceiling the same arithmetic could run up to {0.85 / top.f_c.value:.2f}× faster",
                 gain=(1.0, max(1.0, 0.85 / top.f_c.value)),
             )
-        yield Proposal(action="prune", because="half of the arithmetic is half of the time while it stays dense", gain=(1.2, 2.0))
+        if top.row.engine == "fma":
+            yield Proposal(action="prune", because="half of the arithmetic is half of the time while it stays dense", gain=(1.2, 2.0))
 
 
 class SpecialFunctions(Rule):
@@ -105,6 +109,12 @@ class SpecialFunctions(Rule):
             yield Proposal(
                 action="vectorise-math", because=f"another library reaches {ratio:.1f}× this rate here", gain=(max(1.1, 0.7 * ratio), ratio)
             )
+
+
+def _at_ceiling(top: Judged) -> str:
+    what = _WORDS.get(top.row.engine or "", top.row.engine)
+    reached = f"{top.f_c.value:.0%}" if top.f_c is not None else "near"
+    return f"{what} at {reached} of the {top.row.placement.precision} ceiling, threads: {top.threads}"
 
 
 def _evidence(part: Judged) -> tuple[Evidence, ...]:

@@ -63,7 +63,7 @@ class LowParallelism(Rule):
             summary=f"{top.threads} of {case.cores} CPUs do the work",
             # Idle cores are the first thing to use where dense arithmetic already runs well on one; elsewhere they stand beside the cause that
             # the kernel has.
-            rank=share * (0.9 if dense else 0.05),
+            rank=share * (0.9 if dense else 0.1),
         )
 
     def _imbalance(self, case: Case) -> Iterator[Finding]:
