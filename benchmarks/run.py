@@ -19,7 +19,7 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "import-time": ("import_time.py", ["--repetitions", "11"], ["--repetitions", "41"]),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
-    "diagnosis": ("diagnosis/run.py", ["--repetitions", "1", "--alone"], ["--repetitions", "5"]),
+    "diagnosis": ("diagnosis/run.py", ["--repetitions", "1", "--option=--time-budget=6"], ["--repetitions", "5"]),
 }
 
 

@@ -51,7 +51,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether bound, cause and place are right; `accused` only for a healthy example that was blamed."""
+    """Whether bound, cause and place are right; `accused` only for a healthy example that was blamed for something."""
 
     bound: bool
     cause: bool
@@ -127,7 +127,9 @@ def _score_healthy(example: Example, verdict: Verdict) -> Score:
         right = verdict.bound != "inconclusive" or "inconclusive" in example.bounds
         return Score(bound=right, cause=right, place=True)
     accepted = verdict.cause in example.causes
-    return Score(bound=verdict.bound in example.bounds, cause=accepted, place=True, accused=not accepted)
+    # `unknown` names no cause and `interference` blames the machine: neither is right here, and neither accuses the program.
+    accused = not accepted and verdict.cause not in ("unknown", "interference")
+    return Score(bound=verdict.bound in example.bounds, cause=accepted, place=True, accused=accused)
 
 
 def _place_is_right(example: Example, verdict: Verdict) -> bool:
