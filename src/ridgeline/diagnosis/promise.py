@@ -1,6 +1,6 @@
 """From proposals to promises: what a local gain is worth for the whole target, bounded by Amdahl, alone and together.
 
-speedup = 1 ÷ (1 − s + s ÷ g) for a share s and a local gain g (Amdahl, "Validity of the single processor approach", AFIPS 1967).
+The arithmetic is `laws.amdahl`; this module decides which shares may be added and what is worth proposing.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ridgeline.core import Action, Where
+from ridgeline.laws import combined_speedup, speedup_interval
 
 from .case import Finding, Proposal
 
@@ -15,6 +16,7 @@ __all__ = ["promise"]
 
 #: A deleted share can at most be this large: a measured share of 100 % still leaves the call itself.
 _LARGEST_SHARE = 0.995
+_LARGEST_SPEEDUP = 1.0 / (1.0 - _LARGEST_SHARE)
 _LEAST_SHARE = 0.03
 #: A change that cannot pay even this at its best is not proposed.
 _LEAST_SPEEDUP = 1.03
@@ -63,12 +65,8 @@ def _share(finding: Finding, proposal: Proposal) -> float:
     return min(_LARGEST_SHARE, finding.share if proposal.share is None else proposal.share)
 
 
-def _whole(share: float, gain: float) -> float:
-    return 1.0 / (1.0 - share + share / gain)
-
-
 def _action(identity: str, finding: Finding, proposal: Proposal, share: float, median_s: float) -> Action:
-    low, high = (_whole(share, max(1.0, gain)) for gain in proposal.gain)
+    low, high = speedup_interval(share=(share, share), local_speedup=(max(1.0, proposal.gain[0]), max(1.0, proposal.gain[1])))
     return Action(
         id=identity,
         action=proposal.action,
@@ -88,9 +86,7 @@ def _combination(leads: list[tuple[Action, Finding, Proposal]], identity: str, m
         # Shares that overlap would delete the same time twice: keep what fits beside the first.
         return _combination(leads[:-1], identity, median_s) if len(leads) > 2 else None
     low, high = (
-        1.0 / (1.0 - sum(share * (1.0 - 1.0 / max(1.0, proposal.gain[end])) for share, (_, _, proposal) in zip(shares, leads, strict=True)))
-        if sum(shares) < _LARGEST_SHARE or end == 0
-        else 1.0 / (1.0 - _LARGEST_SHARE)
+        min(_LARGEST_SPEEDUP, combined_speedup(parts=[(share, max(1.0, lead[2].gain[end])) for share, lead in zip(shares, leads, strict=True)]))
         for end in (0, 1)
     )
     return Action(
@@ -99,7 +95,7 @@ def _combination(leads: list[tuple[Action, Finding, Proposal]], identity: str, m
         on=", ".join(dict.fromkeys(action.on for action, _, _ in leads)),
         because="the best of each of the top causes together; their shares are disjoint",
         metric="latency",
-        speedup=(low, max(low, high)),
-        median_after_s=(median_s / max(low, high), median_s / low),
+        speedup=(low, high),
+        median_after_s=(median_s / high, median_s / low),
         combines=tuple(action.id for action, _, _ in leads),
     )
