@@ -172,9 +172,9 @@ def test_precision_is_the_widest_that_is_read() -> None:
 
 _SHAPES = st.lists(st.integers(0, 9), min_size=0, max_size=4).map(tuple)
 _DTYPES = st.sampled_from(["float64", "float32", "int64", "bool", "complex64", "float16"])
-_NAMES = """add exp power sum std matmul dot vdot inner tensordot einsum outer linalg.solve linalg.qr linalg.svd linalg.norm convolve correlate
- fft.fft fft.fftn fft.rfft copy reshape concatenate take put sort median searchsorted where nonzero zeros ones arange tolist load add.at polyval putmask
- random.random vecmat histogram"""
+_NAMES = """add exp power sum std matmul dot vdot inner tensordot einsum outer linalg.solve linalg.qr linalg.svd linalg.norm
+ convolve correlate fft.fft fft.fftn fft.rfft copy reshape concatenate take put sort median searchsorted where nonzero zeros ones arange
+ tolist load add.at polyval putmask random.random vecmat histogram"""
 _KINDS = st.sampled_from([f"numpy.{name}" for name in _NAMES.split()])
 _ARRAYS = st.builds(
     lambda shape, dtype, buffer, fresh: f8(*shape, buffer=buffer, fresh=fresh, dtype=dtype), _SHAPES, _DTYPES, st.integers(0, 3), st.booleans()

@@ -29,6 +29,8 @@ def _copy(call: Call) -> NumpyWork:
     stored = call.kind in ("numpy.copyto", "numpy.byteswap")
     if not stored and call.is_view:
         return NumpyWork(group="view", reason="view")
+    if not call.inputs and not stored and not any(array.fresh for array in call.outputs):
+        return NumpyWork(group="view", reason="view of a buffer")
     if not call.inputs:
         group = "copy" if stored else "python"
         reason = "" if stored else "made from Python objects, one at a time"

@@ -94,7 +94,7 @@ def test_rows_beyond_the_limit_go_by_kind_and_keep_their_time() -> None:
 def test_events_beyond_the_limit_are_summed_by_site() -> None:
     tape = Tape()
     for i in range(LIMIT + 5):
-        tape.add(Event(3, i, i + 2, 1, -1, -1, None))
+        tape.add(3, i, i + 2, 1, -1, -1, None)
     assert len(tape.events) == LIMIT
     assert tape.beyond == {3: (5, 5)}
     table = tabulate([call(event(0, 0, 1, seen("numpy.exp", (1,), 2)), beyond={0: (4, 8 * MS), 7: (2, MS)})], PLACES)

@@ -45,7 +45,8 @@ def reusable(name: str, left: Any, right: Any, extra: int) -> Any:
         left, right: the operands.
         extra: references that the hooks themselves hold beyond a direct call of this function.
     """
-    if not _AVAILABLE or name not in IN_PLACE:
+    # Most operands are small or no arrays; they must cost next to nothing here.
+    if not (_large(left) or _large(right)) or not _AVAILABLE or name not in IN_PLACE:
         return None
     commutes = IN_PLACE[name][1]
     # The quotient of integers has another dtype.
@@ -58,10 +59,12 @@ def reusable(name: str, left: Any, right: Any, extra: int) -> Any:
     return None
 
 
+def _large(value: Any) -> bool:
+    return type(value) is np.ndarray and value.nbytes >= _LEAST_BYTES
+
+
 def _temporary(value: Any) -> bool:
-    if type(value) is not np.ndarray or value.nbytes < _LEAST_BYTES:
-        return False
-    return bool(value.flags.owndata and value.flags.writeable and value.dtype.kind in _ARITHMETIC)
+    return _large(value) and bool(value.flags.owndata and value.flags.writeable and value.dtype.kind in _ARITHMETIC)
 
 
 def _fits(target: Any, other: Any) -> bool:

@@ -15,7 +15,6 @@ import numpy as np
 
 from .capture import Seen, seen_call, seen_operator, seen_store
 from .elision import IN_PLACE, reusable
-from .tape import Event
 from .transform import BINARY, COMPARE, UNARY
 
 if TYPE_CHECKING:
@@ -58,8 +57,9 @@ def hooks(recorder: Recorder) -> dict[str, Hook]:
 
 
 def _binary(recorder: Recorder, name: str) -> Hook:
-    function, kinds, hits, kind = getattr(operator, name), recorder.kinds, recorder.hits, f"numpy.{_UFUNC[name]}"
+    function, kinds, hits = getattr(operator, name), recorder.kinds, recorder.hits
     inplace = IN_PLACE[name][0] if name in IN_PLACE else None
+    describe = _described(recorder, f"numpy.{_UFUNC[name]}")
 
     def hook(site: int, left: Any, right: Any, /) -> Any:
         if not (kinds[type(left)] or kinds[type(right)]):
@@ -67,38 +67,40 @@ def _binary(recorder: Recorder, name: str) -> Hook:
             return function(left, right)
         target = reusable(name, left, right, _HELD) if inplace is not None else None
         if target is not None and inplace is not None:
-            return recorder.measured(site, inplace, (left, right, target), _described(recorder, kind, (left, right)))
-        return recorder.measured(site, function, (left, right), _described(recorder, kind, (left, right)))
+            return recorder.measured(site, inplace, (left, right, target), describe, (left, right))
+        return recorder.measured(site, function, (left, right), describe, (left, right))
 
     return hook
 
 
 def _unary(recorder: Recorder, name: str) -> Hook:
-    function, kinds, hits, kind = getattr(operator, name), recorder.kinds, recorder.hits, f"numpy.{_UFUNC[name]}"
+    function, kinds, hits = getattr(operator, name), recorder.kinds, recorder.hits
+    describe = _described(recorder, f"numpy.{_UFUNC[name]}")
 
     def hook(site: int, value: Any, /) -> Any:
         if not kinds[type(value)]:
             hits[site] += 1
             return function(value)
-        return recorder.measured(site, function, (value,), _described(recorder, kind, (value,)))
+        return recorder.measured(site, function, (value,), describe, (value,))
 
     return hook
 
 
 def _inplace(recorder: Recorder, inplace: str, name: str) -> Hook:
-    function, kinds, hits, kind = getattr(operator, inplace), recorder.kinds, recorder.hits, f"numpy.{_UFUNC[name]}"
+    function, kinds, hits = getattr(operator, inplace), recorder.kinds, recorder.hits
+    describe = _described(recorder, f"numpy.{_UFUNC[name]}")
 
     def hook(site: int, left: Any, right: Any, /) -> Any:
         if not (kinds[type(left)] or kinds[type(right)]):
             hits[site] += 1
             return function(left, right)
-        return recorder.measured(site, function, (left, right), _described(recorder, kind, (left, right)))
+        return recorder.measured(site, function, (left, right), describe, (left, right))
 
     return hook
 
 
-def _described(recorder: Recorder, kind: str, operands: tuple[Any, ...]) -> Callable[[Any], Seen]:
-    return lambda result: seen_operator(kind, operands, result, recorder.kinds, recorder.blocks)
+def _described(recorder: Recorder, kind: str) -> Callable[[tuple[Any, ...], Any], Seen]:
+    return lambda operands, result: seen_operator(kind, operands, result, recorder.kinds, recorder.blocks)
 
 
 class _Attribute:
@@ -111,6 +113,21 @@ class _Attribute:
 
     def store(self, site: int, value: Any) -> None:
         setattr(self.owner, self.name, value)
+
+
+class _Item:
+    """A loaded `container[index]`, to be stored back by a hook or, without one, directly."""
+
+    __slots__ = ("container", "hook", "index", "value")
+
+    def __init__(self, container: Any, index: Any, value: Any, hook: Hook | None) -> None:
+        self.container, self.index, self.value, self.hook = container, index, value, hook
+
+    def store(self, site: int, value: Any) -> None:
+        if self.hook is None:
+            self.container[self.index] = value
+        else:
+            self.hook(site, value, self.container, self.index)
 
 
 def _load_attribute(owner: Any, name: str, /) -> _Attribute:
@@ -126,43 +143,32 @@ def _store(recorder: Recorder, inplace: Hook) -> Hook:
 
 def _item_hooks(recorder: Recorder) -> dict[str, Hook]:
     kinds, hits = recorder.kinds, recorder.hits
+    taken = _described(recorder, "numpy.take")
+
+    def stored(operands: tuple[Any, ...], _: Any) -> Seen:
+        container, index, value = operands
+        if kinds[type(container)] == kinds.TORCH:
+            return Seen(kind="torch.setitem")
+        return seen_store(container, index, value, kinds, recorder.blocks)
 
     def getitem(site: int, container: Any, index: Any, /) -> Any:
         if not kinds[type(container)] or _is_basic(index):
             hits[site] += 1
             return container[index]
-        describe = _described(recorder, "numpy.take", (container, *(index if type(index) is tuple else (index,))))
-        return recorder.measured(site, operator.getitem, (container, index), describe)
+        operands = (container, *(index if type(index) is tuple else (index,)))
+        return recorder.measured(site, operator.getitem, (container, index), taken, operands)
 
     def setitem(site: int, value: Any, container: Any, index: Any, /) -> None:
-        kind = kinds[type(container)]
-        if not kind or _is_element(index, container):
+        if not kinds[type(container)] or _is_element(index, container):
             hits[site] += 1
             container[index] = value
             return
+        recorder.measured(site, operator.setitem, (container, index, value), stored, (container, index, value))
 
-        def describe(_: Any) -> Seen:
-            return seen_store(container, index, value, kinds, recorder.blocks) if kind == kinds.NUMPY else Seen(kind="torch.setitem")
-
-        recorder.measured(site, operator.setitem, (container, index, value), describe)
-
-    class Item:
-        """A loaded `container[index]`, to be stored back."""
-
-        __slots__ = ("container", "index", "value")
-
-        def __init__(self, container: Any, index: Any, value: Any) -> None:
-            self.container, self.index, self.value = container, index, value
-
-        def store(self, site: int, value: Any) -> None:
-            # numpy sees that a slice is stored onto itself and copies nothing.
-            if not kinds[type(self.container)] or _is_basic(self.index):
-                self.container[self.index] = value
-            else:
-                setitem(site, value, self.container, self.index)
-
-    def load_item(site: int, container: Any, index: Any, /) -> Item:
-        return Item(container, index, getitem(site, container, index))
+    def load_item(site: int, container: Any, index: Any, /) -> _Item:
+        # numpy sees that a slice is stored onto itself and copies nothing, so only a scatter is an operation.
+        moves = bool(kinds[type(container)]) and not _is_basic(index)
+        return _Item(container, index, getitem(site, container, index), setitem if moves else None)
 
     return {"getitem": getitem, "setitem": setitem, "load_item": load_item}
 
@@ -203,13 +209,13 @@ def _call(recorder: Recorder) -> Hook:
         end = clock()
         if thread >= 0:
             process, thread = time.process_time_ns() - process, time.thread_time_ns() - thread
-        if not (end - start >= long_ns or _touches_arrays(kinds, function, args, kwargs, result)):
+        if not (end - start >= long_ns or site in recorder.loud or _touches_arrays(kinds, function, args, kwargs, result)):
             hits[site] += 1
             tape.nested_ns += outer
             return result
         inner, tape.nested_ns = tape.nested_ns, outer + end - start
         seen = seen_call(function, args, kwargs, result, kinds, recorder.blocks, is_user) if recorder.detail else None
-        tape.add(Event(site, start, end, inner, thread, process, seen))
+        tape.add(site, start, end, inner, thread, process, seen)
         return result
 
     return call

@@ -33,7 +33,7 @@ class Iteration:
 
 
 def snapshot(tapes: Sequence[tuple[bool, Tape]]) -> tuple[Track, ...]:
-    """The tapes as they are now; clearing a tape makes new lists, so nothing is copied."""
+    """The tapes as they are now."""
     return tuple(Track(main=main, events=tape.events, beyond=tape.beyond) for main, tape in tapes)
 
 

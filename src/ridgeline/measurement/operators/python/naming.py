@@ -54,6 +54,6 @@ def _owner(owner: Any) -> str:
 
 
 def _public(name: str) -> str:
-    """A dotted name without private parts in its middle: `scipy.linalg._basic.solve` → `scipy.linalg.solve`."""
-    parts = name.replace(".<locals>", "").split(".")
+    """A dotted name without private parts: `scipy.linalg._basic.solve` → `scipy.linalg.solve`, `_io.open` → `io.open`."""
+    parts = name.lstrip("_").replace(".<locals>", "").split(".")
     return ".".join(part for index, part in enumerate(parts) if index in (0, len(parts) - 1) or not part.startswith("_"))

@@ -22,13 +22,14 @@ from .capture import Blocks, Seen
 from .kinds import Kinds
 from .live_code import replace_code
 from .sites import Sites
-from .tape import Event, Tape
+from .tape import Tape
 from .transform import hook_name, transform
 
 __all__ = ["Recorder"]
 
 #: Calls without arrays are events from this length on, in ns; the CPU clocks are read for sites that take at least as long.
 LONG_NS = 20_000
+_clock = time.perf_counter_ns
 
 
 class Recorder:
@@ -40,6 +41,7 @@ class Recorder:
         detail: whether events carry what they saw (slower) or only their times.
         hits: interpreter-level operations by site since `begin`.
         slow: sites whose CPU time is read.
+        loud: sites all of whose calls are events, found by `quieten`; elsewhere a call without arrays is one if it takes long.
     """
 
     def __init__(self) -> None:
@@ -47,6 +49,7 @@ class Recorder:
         self.detail = True
         self.hits: list[int] = []
         self.slow: set[int] = set()
+        self.loud: set[int] = set()
         self._local = threading.local()
         self._tapes: list[tuple[int, Tape]] = []
         self._user_types: dict[type, bool] = {}
@@ -86,9 +89,22 @@ class Recorder:
 
     def quieten(self) -> None:
         """Give back to the interpreter every site that ran since `begin` and saw no operation: loops over numbers then run as they always did."""
-        loud = {event.site for _, tape in self.tapes() for event in tape.events} | {site for _, tape in self.tapes() for site in tape.beyond}
-        self.sites.quiet |= {site for site, count in enumerate(self.hits) if count and site not in loud}
+        self.loud = self._found_loud()
+        self.sites.quiet |= {site for site, count in enumerate(self.hits) if count and site not in self.loud}
         self._retransform()
+
+    def _found_loud(self) -> set[int]:
+        """Sites that saw an array, or whose calls are long on average (a single long call may have been held up by something else)."""
+        loud: set[int] = set()
+        count, spent = dict(enumerate(self.hits)), dict.fromkeys(range(len(self.hits)), 0)
+        for _, tape in self.tapes():
+            loud.update(tape.beyond)
+            for event in tape.events:
+                count[event.site] += 1
+                spent[event.site] += event.end_ns - event.start_ns
+                if event.seen is None or event.seen.arrays:
+                    loud.add(event.site)
+        return loud | {site for site, whole in spent.items() if whole >= max(1, count[site]) * LONG_NS / 2}
 
     def _retransform(self) -> None:
         replace_code({name: transform(copy.deepcopy(tree), name, self.sites) for name, tree in self._sources.items()})
@@ -102,7 +118,7 @@ class Recorder:
     def tapes(self) -> list[tuple[bool, Tape]]:
         """(whether it is the calling thread's, tape) of every thread that recorded something, the calling thread's first."""
         own = threading.get_ident()
-        found = [(ident == own, tape) for ident, tape in list(self._tapes) if tape.events or tape.beyond]
+        found = [(ident == own, tape) for ident, tape in list(self._tapes) if tape]
         return sorted(found, key=lambda entry: not entry[0])
 
     def tape(self) -> Tape:
@@ -114,23 +130,33 @@ class Recorder:
             self._tapes.append((threading.get_ident(), tape))
             return tape
 
-    def measured(self, site: int, function: Callable[..., Any], args: tuple[Any, ...], describe: Callable[[Any], Seen | None]) -> Any:
-        """Run `function(*args)` as an event; `describe(result)` says what it saw, where details are asked for."""
-        tape = self.tape()
+    def measured(
+        self,
+        site: int,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        describe: Callable[[tuple[Any, ...], Any], Seen],
+        operands: tuple[Any, ...],
+    ) -> Any:
+        """Run `function(*args)` as an event; `describe(operands, result)` says what it saw, where details are asked for."""
+        try:
+            tape: Tape = self._local.tape
+        except AttributeError:
+            tape = self.tape()
         outer, tape.nested_ns = tape.nested_ns, 0
         thread, process = (time.thread_time_ns(), time.process_time_ns()) if site in self.slow else (-1, -1)
-        start = time.perf_counter_ns()
+        start = _clock()
         try:
             result = function(*args)
         except BaseException:
             # What failed is no operation of the profile; what was recorded inside it still is.
             tape.nested_ns += outer
             raise
-        end = time.perf_counter_ns()
+        end = _clock()
         if thread >= 0:
             process, thread = time.process_time_ns() - process, time.thread_time_ns() - thread
         inner, tape.nested_ns = tape.nested_ns, outer + end - start
-        tape.add(Event(site, start, end, inner, thread, process, describe(result) if self.detail else None))
+        tape.add(site, start, end, inner, thread, process, describe(operands, result) if self.detail else None)
         return result
 
     def is_user(self, function: Any) -> bool:
