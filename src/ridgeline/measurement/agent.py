@@ -210,7 +210,7 @@ def recorded_operators(spec: TargetSpec, seconds: float, report: Callable[[Any],
     if load is None or call is None:
         raise BackendUnavailable("a Python program to record", found=f"a {prepared.info.kind} target", remedy="give a Python function or script")
     before = _burst(_warm(call, prepared.synchronise), prepared.synchronise, seconds / 4)
-    table = profile(load, budget_s=seconds, synchronise=prepared.synchronise, report=report)
+    table = profile(load, budget_s=seconds, synchronise=prepared.synchronise, report=report, user_files=prepared.user_files)
     # The recorder has replaced code inside live functions: clean calls afterwards need the source loaded once more.
     after = _burst(_warm(load(None), prepared.synchronise), prepared.synchronise, seconds / 4)
     clean = median_of([*before, *after], "clean calls before and after the recorded ones")

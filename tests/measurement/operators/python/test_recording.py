@@ -305,3 +305,36 @@ def test_a_profile_leaves_functions_of_another_load_alone(load: Any) -> None:
     profile(again, iterations=3)
     assert clean.main.__code__ is before
     assert clean.main() == 6
+
+
+def test_modules_beside_the_target_are_recorded_too_and_the_clean_ones_come_back(tmp_path: Any, monkeypatch: Any) -> None:
+    from ridgeline.targets import load_module
+
+    (tmp_path / "beside_it.py").write_text("import numpy as np\n__all__ = ['grow']\ndef grow(x): return np.exp(x) * 2\n")
+    target = tmp_path / "target_it.py"
+    target.write_text("from beside_it import *\nimport numpy as np\nx = np.ones(9)\ndef main(): return grow(x)\n")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    clean = load_module(str(target))
+    beside = sys.modules["beside_it"]
+    try:
+        files = (str(target), str(tmp_path / "beside_it.py"))
+        table = profile(lambda transform: load_module(str(target), transform).main, iterations=3, user_files=files)
+        assert [row.kind for row in table.rows] == ["numpy.exp", "numpy.multiply"]
+        assert table.rows[0].site is not None
+        assert (table.rows[0].site.file, table.rows[0].site.line) == (files[1], 3)
+        assert (sys.modules["target_it"], sys.modules["beside_it"]) == (clean, beside)
+    finally:
+        del sys.modules["target_it"], sys.modules["beside_it"]
+
+
+def test_branches_first_taken_later_are_recorded(load: Any) -> None:
+    source = """
+import numpy as np
+x, turn = np.ones(5), [0]
+def main():
+    turn[0] += 1
+    if turn[0] > 2:
+        return np.tanh(x)
+"""
+    assert [row.kind for row in _profile(load, source, iterations=4).rows] == ["numpy.tanh"]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ridgeline.core import OpTable, RidgelineError, TargetFailed
@@ -31,6 +33,7 @@ def profile(
     budget_s: float = 3.0,
     synchronise: Callable[[Any], None] | None = None,
     report: Callable[[Any], None] | None = None,
+    user_files: Sequence[str] = (),
 ) -> OpTable:
     """Operators of one call of the target.
 
@@ -40,13 +43,14 @@ def profile(
         budget_s: for the timed calls together.
         synchronise: waits for the result of a call.
         report: is told (label, fraction).
+        user_files: source files of the user's modules: those already imported are imported once more, through the rewriting, and put back afterwards.
 
     Raises:
         TargetFailed: the program does not run with its calls recorded, although it may run without.
     """
     recorder = Recorder()
     try:
-        with recorder.installed():
+        with recorder.installed(), _imported_anew(user_files):
             call = load(recorder.transform)
             return _profiled(recorder, _waiting(call, synchronise), iterations, budget_s, report or (lambda message: None))
     except RidgelineError:
@@ -55,6 +59,18 @@ def profile(
         found = f"{type(error).__name__}: {error}{_place(error, recorder.sites.files)}"
         remedy = "if it runs on its own, the rewritten source is at fault; the other levels do without it"
         raise TargetFailed("the program to run with its calls recorded", found=found, remedy=remedy) from error
+
+
+@contextmanager
+def _imported_anew(files: Sequence[str]) -> Iterator[None]:
+    own = {name: module for name, module in sys.modules.items() if name != "__main__" and getattr(module, "__file__", None) in files}
+    for name in own:
+        del sys.modules[name]
+    try:
+        yield
+    finally:
+        # What the clean program pickles is looked up by name, so its own modules must be found there.
+        sys.modules.update(own)
 
 
 def _profiled(recorder: Recorder, call: Callable[[], Any], iterations: int, budget_s: float, report: Callable[[Any], None]) -> OpTable:
