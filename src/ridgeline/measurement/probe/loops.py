@@ -111,9 +111,7 @@ def system_cost_items(native: Native, cpus: tuple[int, ...]) -> Iterable[Item]:
     pair = (cpus[0], cpus[-1])
     where = "on two CPUs" if len(cpus) > 1 else "on the one CPU there is"
     yield Item(goal=CostOf(name="timer-read"), read=lambda _seconds, _number: native.timer_read(20_000), origin="clock_gettime, monotonic")
-    yield Item(
-        goal=CostOf(name="hand-off"), read=lambda _seconds, _number: native.handoff(pair, 300), origin=f"futex, both threads sleep, {where}"
-    )
+    yield Item(goal=CostOf(name="hand-off"), read=lambda _seconds, _number: native.handoff(pair, 300), origin=f"futex, both threads sleep, {where}")
     yield Item(goal=CostOf(name="page-fault"), read=lambda _seconds, _number: native.page_fault(2048), origin="first touch of 4 KiB, no huge pages")
 
 

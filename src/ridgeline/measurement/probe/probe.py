@@ -171,4 +171,3 @@ def _unsteady(summaries: Sequence[tuple[Item, Summary]]) -> list[str]:
         return []
     shown = ", ".join(restless[:6]) + (f" and {len(restless) - 6} more" if len(restless) > 6 else "")
     return [f"Readings did not agree within 10 % for {len(restless)} of {len(summaries)} numbers: {shown}. Their intervals are wide."]
-
