@@ -77,10 +77,10 @@ def test_wrong_calls_end_with_two_before_anything_is_measured(flow: Flow, run: C
 
 
 def test_options_reach_the_flow(flow: Flow, run: Call) -> None:
-    given = ["--input", "in.npy", "--shape", "x=1x3", "--shape", "N=8", "--budget", "5ms@p99", "--use", "once", "--precision", "fp32", "--seed", "7"]
+    given = ["--input", "in.npy", "--shape", "x=1x3", "--shape", "N=8", "--budget", "5ms@p99", "--use", "once", "--seed", "7"]
     run("diagnose", *given, "--time-budget", "3", "--samples", "40", "--no-notebook", "model.onnx")
     assert flow.spec == {
-        "text": "model.onnx", "arguments": (), "input": "in.npy", "shapes": ("x=1x3", "N=8"), "threads": None, "precision": "fp32", "seed": 7,
+        "text": "model.onnx", "arguments": (), "input": "in.npy", "shapes": ("x=1x3", "N=8"), "threads": None, "seed": 7,
         "use": "once", "budget": "5ms@p99",
     }  # fmt: skip
     assert (flow.options["time_budget_s"], flow.options["samples"], flow.options["notebook"]) == (3.0, 40, None)

@@ -61,9 +61,8 @@ class _TargetCommand(click.Command):
     "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="Whether each start is used for one call."
 )
 @click.option("--threads", type=click.IntRange(1, 4096), help="Threads for the target. [default: the target's own choice]")
-@click.option("--precision", metavar="NAME", default="default", help="Precision asked of the target, such as fp32 or bf16.")
 @click.option("--time-budget", metavar="SECONDS", type=click.FloatRange(min=0.1, max=86400.0), help="About how long to measure.")
-@click.option("--samples", type=click.IntRange(1, 10_000_000), help="Samples of the ground truth. [default: 500, or what the time budget allows]")
+@click.option("--samples", type=click.IntRange(1, 10_000_000), help="Samples of the ground truth. [default: 2000, or what the time budget allows]")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of generated inputs.")
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
@@ -106,7 +105,6 @@ def _measured(target: str | None, given: dict[str, Any], line: str) -> Diagnosis
         input=given["input_path"],
         shapes=given["shapes"],
         threads=given["threads"],
-        precision=given["precision"],
         seed=given["seed"],
         use=given["use"],
         budget=given["budget"],
