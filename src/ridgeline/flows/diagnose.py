@@ -6,26 +6,23 @@ written down with its reason and not asked for again, so that one broken profile
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ridgeline import diagnosis as rules
-from ridgeline.core import Caution, Device, Diagnosis, Facts, Need, RidgelineError, Run
-from ridgeline.machine import Limits, Worker, commit_of, read_machine, software_versions
+from ridgeline.core import Device, Diagnosis, Facts, Need
+from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.measurement.agent import PreparedReport
 from ridgeline.targets import TargetSpec, worker_environment
 
 from .instruments import Instruments
 from .probe import probe
+from .records import Record, filled
 
 if TYPE_CHECKING:
     from ridgeline.notebook import Notebook
 
-__all__ = ["diagnose", "filled"]
+__all__ = ["diagnose"]
 
 Report = Callable[[str, float | None], None]
 #: Seconds given to all instruments together when the person names no budget; the probe is apart and cached.
@@ -68,7 +65,7 @@ def diagnose(
         report("preparing the target", None)
         prepared = worker.call("ridgeline.measurement.agent:prepare", {"spec": spec}, PreparedReport)
         facts = Facts(target=prepared.info, machine=machine, device=device, first_s=prepared.first_s, warnings=prepared.warnings)
-        record = _Record(spec, notebook, command)
+        record = Record(spec, notebook, command)
         budget = time_budget_s or DEFAULT_BUDGET_S
         instruments = Instruments(
             spec=spec,
@@ -84,63 +81,3 @@ def diagnose(
             record.keep(facts, None)
     found = filled(step, record.run(facts, None))
     return record.closed(facts, found)
-
-
-def filled(found: Diagnosis, run: Run) -> Diagnosis:
-    """The diagnosis with the fields that belong to the record rather than to the facts."""
-    return msgspec.structs.replace(found, software=run.software, method=run.method, commit=run.commit, run=run.id, command=run.command)
-
-
-class _Record:
-    """The Run of this diagnosis, written again after every step."""
-
-    def __init__(self, spec: TargetSpec, notebook: Notebook | None, command: str) -> None:
-        from ridgeline.notebook import new_run_id
-
-        self._notebook = notebook
-        self._command = command
-        self._failure = ""
-        self._id = new_run_id()
-        self._at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        self._software = software_versions()
-        self._commit = commit_of(Path(spec.path)) if spec.path else None
-
-    def run(self, facts: Facts, found: Diagnosis | None) -> Run:
-        return Run(
-            id=self._id,
-            verb="diagnose",
-            at=self._at,
-            software=self._software,
-            commit=self._commit,
-            method=_method(facts),
-            facts=facts,
-            diagnosis=found,
-            command=self._command,
-        )
-
-    def keep(self, facts: Facts, found: Diagnosis | None) -> None:
-        """Write the Run; a notebook that cannot take it (a full disk, a lock) never costs the verdict."""
-        if self._notebook is None:
-            return
-        try:
-            self._notebook.save(self.run(facts, found))
-            self._failure = ""
-        except RidgelineError as error:
-            self._failure = str(error)
-
-    def closed(self, facts: Facts, found: Diagnosis) -> Diagnosis:
-        """Keep the finished Run; where that failed, the diagnosis says so."""
-        self.keep(facts, found)
-        if self._notebook is not None and not self._failure:
-            return found
-        warnings = found.warnings
-        if self._failure:
-            warnings = (*warnings, Caution(code="not-kept", message=self._failure, effect="this diagnosis is in no notebook and cannot be replayed"))
-        return msgspec.structs.replace(found, run=None, warnings=warnings)
-
-
-def _method(facts: Facts) -> str:
-    taken = facts.samples
-    parts = [f"{facts.warmup} warm-up calls, {len(taken)} samples: {taken.method}"] if taken is not None else []
-    parts += [f"level {record.level}: {record.instrument}" for record in facts.levels if record.instrument]
-    return "; ".join(parts)

@@ -8,7 +8,7 @@ from ridgeline.core import Diagnosis, Run, UsageError
 from ridgeline.diagnosis import next as next_step
 from ridgeline.notebook import Notebook
 
-from .diagnose import filled
+from .records import filled
 
 __all__ = ["replay", "show"]
 
