@@ -224,12 +224,10 @@ def test_an_odd_function_is_measured_all_the_same(place: Place, function: str) -
     assert place.left() == []
 
 
-@pytest.mark.xfail(strict=True, raises=subprocess.TimeoutExpired, reason="the instruments look up time.perf_counter where the target can replace it")
 def test_a_function_that_replaces_the_clock_does_not_hang(place: Place) -> None:
     assert place.diagnose("--no-notebook", "program.py:stops_the_clock", limit_s=4.0)[0] in {0, 2}
 
 
-@pytest.mark.xfail(strict=True, reason="processes that the target puts into a session of their own outlive it")
 def test_daemons_of_the_target_end_with_it(place: Place) -> None:
     assert place.diagnose("--no-notebook", "program.py:daemons")[0] == 0
     assert place.left() == []
@@ -272,7 +270,6 @@ def test_inputs_that_do_not_fit_the_model(place: Place) -> None:
         assert_one_line(place.diagnose("--shape", shape, "model.onnx"), 2, word)
 
 
-@pytest.mark.xfail(strict=True, raises=subprocess.TimeoutExpired, reason="--input waits for a writer of the pipe")
 def test_an_input_that_is_a_pipe_does_not_hang(place: Place) -> None:
     onnx.save(relu(), str(place.folder / "model.onnx"))
     os.mkfifo(place.folder / "pipe.npy")
@@ -322,12 +319,10 @@ def test_a_notebook_that_may_not_be_written_is_said_before_measuring(closed: Pla
     assert_one_line(closed.run("diagnose", "--quiet", "--", "true", user="other-user"), 2, "notes.sqlite", "--no-notebook")
 
 
-@pytest.mark.xfail(strict=True, reason="ends with 70, a fault of ridgeline: PermissionError")
 def test_the_log_of_a_notebook_that_may_not_be_read_is_one_line(closed: Place) -> None:
     assert_one_line(closed.run("log", user="other-user"), 2, "notes.sqlite")
 
 
-@pytest.mark.xfail(strict=True, reason="the journal mode is set before the tables are looked at")
 def test_the_database_of_another_program_keeps_every_byte(place: Place) -> None:
     with contextlib.closing(sqlite3.connect(place.notebook)) as connection, connection:
         connection.execute("CREATE TABLE songs (title TEXT)")

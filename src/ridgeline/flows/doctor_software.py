@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ridgeline.core import Finding, RidgelineError
 from ridgeline.machine import Worker, cache_directory
-from ridgeline.notebook import Notebook, default_location
+from ridgeline.notebook import Notebook, default_location, exists
 
 __all__ = ["device_finding", "notebook_finding", "providers_here", "py_spy_finding", "software_findings"]
 
@@ -117,7 +117,10 @@ def notebook_finding(location: str | None = None) -> Finding:
     """Whether runs can be kept; a notebook that does not exist is not made for the question."""
     place = location if location is not None else default_location()
     loss, remedy = "Runs are not kept, so that nothing can be compared or replayed.", "give --notebook, or set RIDGELINE_NOTEBOOK"
-    missing = "://" not in place and not Path(place).expanduser().exists()
+    try:
+        missing = not exists(place)
+    except RidgelineError as error:
+        return Finding(name="notebook", ok=False, detail=str(error), consequence=loss, remedy=remedy)
     if missing:
         parent = next((folder for folder in Path(place).expanduser().absolute().parents if folder.exists()), Path("/"))
         if parent.is_dir() and os.access(parent, os.W_OK | os.X_OK):

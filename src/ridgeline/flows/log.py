@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ridgeline.notebook import Notebook, RunSummary, default_location
+from ridgeline.notebook import Notebook, RunSummary, default_location, exists
 
 __all__ = ["log"]
 
@@ -26,7 +26,7 @@ def log(
     """
     if location is None:
         place = default_location()
-        if "://" not in place and not Path(place).exists():
+        if not exists(place):
             return place, ()
     with Notebook.open(location, create=False) as notebook:
         return notebook.place, notebook.runs(limit, verb=verb, target=target)

@@ -4,10 +4,11 @@ from .clock import ClockWatch, Watched, read_clock
 from .ending import signal_name
 from .files import cache_directory, write_atomic
 from .host import read_machine
+from .processes import process_tree, thread_ids
 from .software import commit_of, software_versions
 from .worker import Limits, Worker
 
 __all__ = [
-    "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "read_clock", "read_machine", "signal_name", "software_versions",
-    "write_atomic",
+    "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "process_tree", "read_clock", "read_machine", "signal_name",
+    "software_versions", "thread_ids", "write_atomic",
 ]  # fmt: skip

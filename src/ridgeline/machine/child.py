@@ -9,6 +9,7 @@ here: a heartbeat thread would wake up inside the samples.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import fcntl
 import importlib
@@ -32,7 +33,14 @@ from .protocol import Failure, Frames, Message, failure_of, frame, message, valu
 
 __all__ = ["main"]
 
+_SET_CHILD_SUBREAPER = 36
 _PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+def _adopt_orphans() -> None:
+    """Have processes whose parents end become our children (prctl(2), PR_SET_CHILD_SUBREAPER), so that the parent finds them below us at the end."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def main(arguments: list[str]) -> None:
@@ -45,6 +53,7 @@ def main(arguments: list[str]) -> None:
     for descriptor in (requests, results, life_line, crash):
         os.set_inheritable(descriptor, False)  # the target's own subprocesses must not keep our pipes open
     _die_with_parent(life_line)
+    _adopt_orphans()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes:
         # Data, not address space: runtimes reserve address space by the gigabyte and never touch it.

@@ -23,6 +23,7 @@ from ridgeline.core import ReadError, TargetFailed, UsageError
 from ridgeline.core.units import format_quantity
 
 from .ending import LIBRARIES, crash_place, ended
+from .processes import end_all, process_tree, started
 from .protocol import Frames, Message, frame, message, rebuild, value_of
 from .spawning import command_line, cpu_s, own, pipe, start
 
@@ -93,6 +94,7 @@ class Worker:
         self._ready = False
         self._status: int | None = None
         self._why_ended: TargetFailed | None = None
+        self._below: dict[int, str] = {}
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             requests, self._requests = pipe(theirs, ours)
             self._results, results = pipe(ours, theirs)
@@ -170,6 +172,8 @@ class Worker:
     def close(self) -> None:
         """Let the child end by itself, for at most two seconds, then end it and everything it started."""
         if self._status is None:
+            # Once the child has ended, nobody knows any more which processes were its own.
+            self._below = started(process_tree(self._process.pid)[1:])
             self._send(memoryview(frame(Message(kind="close"))))
             deadline = time.monotonic() + _CLOSE_S
             while not self._has_exited() and time.monotonic() < deadline:
@@ -181,6 +185,8 @@ class Worker:
         if self._status is not None:
             return
         # Before the leader is waited for: until then its number cannot belong to anyone else.
+        # What the target put into sessions of their own is below the child, which adopts orphans; those are ended one by one.
+        end_all({**self._below, **started(process_tree(self._process.pid)[1:])})
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._status = self._process.wait()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable
+from time import perf_counter  # bound before the target is loaded, which may replace it in its module
 from typing import Any
 
 import msgspec
@@ -242,11 +242,11 @@ def _burst(call: Callable[[], Any], synchronise: Callable[[Any], None] | None, s
     """Walls of clean calls for about that long, at least two, at most a thousand."""
     walls: list[float] = []
     while len(walls) < 1000 and (len(walls) < 2 or sum(walls) < seconds):
-        before = time.perf_counter()
+        before = perf_counter()
         result = call()
         if synchronise is not None:
             synchronise(result)
-        walls.append(time.perf_counter() - before)
+        walls.append(perf_counter() - before)
     return walls
 
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from time import perf_counter  # bound before the target is loaded, which may replace it in its module
 from types import CodeType, FrameType
 from typing import Any
 
@@ -47,12 +48,12 @@ def sample_lines(
     watcher = _Watcher(threading.get_ident(), frozenset(user_files))
     thread = threading.Thread(target=watcher.run, daemon=True, name="ridgeline-lines")
     thread.start()
-    before = time.perf_counter()
+    before = perf_counter()
     made = 0
     switch_interval = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     try:
-        while made < at_least or time.perf_counter() - before < seconds:
+        while made < at_least or perf_counter() - before < seconds:
             result = call()
             if synchronise is not None:
                 synchronise(result)

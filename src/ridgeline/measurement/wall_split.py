@@ -8,9 +8,9 @@ a caller that sleeps while its own workers work is not blocked, and CPU ÷ wall 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter  # bound before the target is loaded, which may replace it in its module
 from typing import Any
 
 import numpy as np
@@ -71,13 +71,13 @@ def observe(call: Callable[[], Any], *, synchronise: Callable[[Any], None] | Non
         _native.states_start(_STATE_INTERVAL_S)
         try:
             rows.read()
-            before = time.perf_counter()
+            before = perf_counter()
             ends = [before]
             while len(ends) <= at_least or ends[-1] - before < seconds:
                 result = call()
                 if synchronise is not None:
                     synchronise(result)
-                ends.append(time.perf_counter())
+                ends.append(perf_counter())
             wall_s = ends[-1] - before
             rows.read()
         finally:

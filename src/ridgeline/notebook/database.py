@@ -21,7 +21,7 @@ from ridgeline.core import BackendUnavailable, ReadError, UsageError
 
 from .failures import translated
 from .location import is_url, sqlite_path
-from .migrate import migrate, pending
+from .migrate import migrate, pending, refuse_strangers
 
 __all__ = ["Database", "connect"]
 
@@ -122,6 +122,7 @@ def _sqlite(path: Path, create: bool) -> Database:
     event.listen(engine, "begin", _begin)
     if writable:
         with translated(place):
+            _check_tables(path, place)
             _use_wal(path)
     return Database(engine, place, writable)
 
@@ -139,6 +140,18 @@ def _check_file(path: Path, create: bool) -> None:
     except OSError as error:
         remedy = "change the permissions, or give --notebook elsewhere, or --no-notebook"
         raise UsageError("a place for the notebook", found=f"{path}: {error.strerror or error}", remedy=remedy) from error
+
+
+def _check_tables(path: Path, place: str) -> None:
+    """Refuse another program's database before anything is written into it: choosing the journal mode already changes its header."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    connection = _opened(path, writable=False)
+    try:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    finally:
+        connection.close()
+    refuse_strangers(tables, place)
 
 
 def _check_magic(path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ridgeline.core import UsageError
 
-__all__ = ["default_location", "is_url", "sqlite_path"]
+__all__ = ["default_location", "exists", "is_url", "sqlite_path"]
 
 _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
 
@@ -21,6 +21,25 @@ def default_location(environment: Mapping[str, str] = os.environ) -> str:
     # The specification says to ignore a relative path.
     base = Path(data) if data and Path(data).is_absolute() else Path.home() / ".local" / "share"
     return str(base / "ridgeline" / "notebook.sqlite")
+
+
+def exists(location: str) -> bool:
+    """Whether there is a file at a location; true for a URL, where only opening shows it.
+
+    Raises:
+        UsageError: the folder may not be looked into.
+    """
+    if is_url(location):
+        return True
+    path = sqlite_path(location)
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        remedy = "change the permissions, or name another notebook"
+        raise UsageError("a place for the notebook", found=f"{path}: {error.strerror or error}", remedy=remedy) from error
+    return True
 
 
 def is_url(location: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import resources
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from sqlalchemy import Connection, inspect, text
 
 from ridgeline.core import ReadError
 
-__all__ = ["Migration", "migrate", "migrations", "pending"]
+__all__ = ["Migration", "migrate", "migrations", "pending", "refuse_strangers"]
 
 _NAME = re.compile(r"(?P<number>\d{4})_(?P<title>\w+?)(?:\.(?P<dialect>sqlite|postgresql))?\.sql")
 _RECORD = "ridgeline_migrations"
@@ -43,6 +44,16 @@ def _statements(script: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in re.split(r";\s*(?:\n|\Z)", bare) if part.strip())
 
 
+def refuse_strangers(tables: Sequence[str], place: str) -> None:
+    """Refuse a file whose tables are none of ours.
+
+    Raises:
+        ReadError: there are tables, and no record of migrations among them.
+    """
+    if tables and _RECORD not in tables:
+        raise ReadError("a notebook", found=f"{place}, a database with other tables ({tables[0]}, …)", remedy="give another file")
+
+
 def pending(connection: Connection, place: str) -> tuple[Migration, ...]:
     """What is still to be applied.
 
@@ -52,8 +63,8 @@ def pending(connection: Connection, place: str) -> tuple[Migration, ...]:
     known = migrations(connection.dialect.name)
     tables = inspect(connection).get_table_names()
     if _RECORD not in tables:
-        if tables and connection.dialect.name == "sqlite":
-            raise ReadError("a notebook", found=f"{place}, a database with other tables ({tables[0]}, …)", remedy="give another file")
+        if connection.dialect.name == "sqlite":
+            refuse_strangers(tables, place)
         return known
     applied = {int(row[0]) for row in connection.execute(text(f"SELECT number FROM {_RECORD}"))}
     newest, found = max((migration.number for migration in known), default=0), max(applied, default=0)

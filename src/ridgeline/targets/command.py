@@ -21,14 +21,14 @@ from typing import Any, Literal
 
 from ridgeline.core import TargetFailed, TargetInfo, UsageError
 from ridgeline.core.units import format_quantity
-from ridgeline.machine import signal_name
+from ridgeline.machine import process_tree, signal_name
 
 from .in_process import inside_of
 from .prepared import Prepared, ProcessFlavour
 from .source import Transform
 from .spec import TargetSpec
 from .surroundings import digest
-from .watching import FIRST_S, CommandSample, Watch, process_tree
+from .watching import FIRST_S, CommandSample, Watch
 
 __all__ = ["CommandSample", "prepare_command", "run_command", "starting_s"]
 

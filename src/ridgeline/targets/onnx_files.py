@@ -38,6 +38,8 @@ def read_inputs(path: str, slots: Sequence[InputSlot]) -> Arrays:
         UsageError: another kind of file, a missing input, a type or shape that does not fit.
         ReadError: a damaged file.
     """
+    if os.path.exists(path) and not (os.path.isdir(path) or os.path.isfile(path)):
+        raise UsageError("inputs as a file or a folder", found=f"{path}, which is neither", remedy="save the arrays with numpy.savez")
     found = _folder(path, slots) if os.path.isdir(path) else _file(path, slots)
     missing = [slot.name for slot in slots if slot.name not in found]
     if missing:

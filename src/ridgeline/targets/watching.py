@@ -7,7 +7,6 @@ Sources: `/proc/PID/task/TID/schedstat` (second field: nanoseconds runnable but 
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +15,9 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["FIRST_S", "CommandSample", "Watch", "process_tree"]
+from ridgeline.machine import process_tree, thread_ids
+
+__all__ = ["FIRST_S", "CommandSample", "Watch"]
 
 #: Samples come close together at first, then at this part of the time so far, so that short and long runs are both seen and neither is disturbed.
 FIRST_S, _PART, _LONGEST_S = 0.005, 0.04, 0.1
@@ -54,25 +55,6 @@ class CommandSample(msgspec.Struct, frozen=True, kw_only=True):
     looks: int = 0
 
 
-def process_tree(top: int) -> list[int]:
-    """A process and all below it, by the kernel's lists of children; parents first."""
-    found, waiting = [], [top]
-    while waiting:
-        pid = waiting.pop()
-        found.append(pid)
-        for task in _tasks(pid):
-            with contextlib.suppress(OSError, ValueError):
-                waiting += [int(word) for word in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
-    return found
-
-
-def _tasks(pid: int) -> list[str]:
-    try:
-        return os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return []
-
-
 @dataclass
 class Watch:
     """What was seen of a running command so far."""
@@ -104,7 +86,7 @@ class Watch:
             return
         pids, threads, busy = process_tree(self.pid), 0, False
         for pid in pids:
-            for task in _tasks(pid):
+            for task in thread_ids(pid):
                 threads += 1
                 busy |= self._see(pid, task)
             self._see_traffic(pid)
