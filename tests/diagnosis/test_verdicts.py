@@ -138,7 +138,7 @@ def test_one_pass_over_memory_is_streaming():
 
 def test_many_tiny_operators_are_dispatch_although_the_profile_is_perturbed():
     rows = [row("add", 0.003, calls=300.0, group="elementwise", engine="add", reads=(buffer(1, 64),), writes=(buffer(2, 64),))]
-    given = facts(rows, wall_s=0.0012, levels=perturbed(), dispatch=dispatch(300, 3.6e-6), samples=samples(0.0012), wall_split=split(interpreter=0.3))
+    given = facts(rows, wall_s=0.003, levels=perturbed(), dispatch=dispatch(300, 3.6e-6), samples=samples(0.0012), wall_split=split(interpreter=0.3))
     assert verdict(given) == ("latency", "dispatch")
     found = diagnose(given)
     # A perturbed level loses its times and shares and keeps its counts.

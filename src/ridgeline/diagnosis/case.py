@@ -13,6 +13,7 @@ import numpy as np
 
 from ridgeline.core import Bound, Evidence, Facts, OperatorRow, Quantity, Where
 
+from .corrected import corrected_rows
 from .judge import Judged, judge
 from .resampled import resampled_rows
 
@@ -123,8 +124,15 @@ class Case:
 
     @cached_property
     def shares_hold(self) -> bool:
-        """Whether the operators' times may be used: their level is not perturbed, or sampled lines stand in for its times."""
-        return self.facts.operators is not None and (not self.perturbed or self._resampled is not None)
+        """Whether the operators' times may be used: their level is not perturbed, or others stand in for them."""
+        return self.facts.operators is not None and (not self.perturbed or self.stand_in is not None)
+
+    @cached_property
+    def stand_in(self) -> tuple[OperatorRow, ...] | None:
+        """Rows with times that are not the perturbed profile's: from sampled lines, else from the profile less the cost of its records."""
+        if not self.perturbed:
+            return None
+        return self._resampled or corrected_rows(self.facts, self.wall_s)
 
     @cached_property
     def _resampled(self) -> tuple[OperatorRow, ...] | None:
@@ -136,12 +144,12 @@ class Case:
 
     @cached_property
     def operators_wall_s(self) -> float:
-        """The wall that the operators' times are shares of: the instrumented one, or the ground truth where sampled lines stand in; 0 without
+        """The wall that the operators' times are shares of: the instrumented one, or the ground truth where other times stand in; 0 without
         operators."""
         table = self.facts.operators
         if table is None:
             return 0.0
-        return self.wall_s if self._resampled is not None else table.wall_s.value
+        return self.wall_s if self.stand_in is not None else table.wall_s.value
 
     @cached_property
     def threads(self) -> int:
@@ -161,8 +169,8 @@ class Case:
     @property
     def rows(self) -> Sequence[OperatorRow]:
         """The operator rows, empty where there are none."""
-        if self._resampled is not None:
-            return self._resampled
+        if self.stand_in is not None:
+            return self.stand_in
         return self.facts.operators.rows if self.facts.operators else ()
 
     @cached_property

@@ -198,7 +198,7 @@ def _warnings(case: Case, top: Finding | None) -> Iterable[Caution]:
         message = f"the times did not settle: the last third differs from the first by {drift:.0%}"
         yield Caution(code="never-steady", message=message, effect="the median describes a moving thing")
     if case.perturbed:
-        used = "sampled lines stand in for them" if case.shares_hold else "its times and shares are not used"
+        used = "other times stand in (sampled lines, or the profile less the cost of its records)" if case.shares_hold else "no share is known"
         yield Caution(code="perturbed", message="the operator profile changed the time by more than 10 %", effect=f"its times are lost; {used}")
     yield from _straddling(top)
     yield from _above_ceiling(case)

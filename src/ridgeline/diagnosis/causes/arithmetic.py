@@ -56,11 +56,13 @@ class NearPeak(Rule):
     def _proposals(self, case: Case, top: Judged) -> Iterator[Proposal]:
         device = case.facts.device
         lower = _best_lower(device, top.row.placement.precision, top.threads) if device and top.row.engine == "fma" else None
+        numpy = top.row.kind.startswith("numpy.")
         if lower is not None:
             precision, ratio = lower
             yield Proposal(
                 action="lower-precision",
-                because=f"the {precision} ceiling of this machine is {ratio:.1f}× the {top.row.placement.precision} one",
+                because=f"the {precision} ceiling of this machine is {ratio:.1f}× the {top.row.placement.precision} one"
+                + ("; numpy has no fast product of that type, it takes a runtime that has" if precision == "int8" and numpy else ""),
                 gain=(max(1.1, 0.6 * ratio), ratio),
             )
         assert top.f_c is not None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ridgeline.core import Evidence, Where
 
 from ..case import Case, Finding, Proposal, Rule, measured_share
@@ -22,6 +24,8 @@ _STEAL = 0.10
 _FMA_SLOW = 0.7
 #: Other processes keeping this many CPUs busy leave too little of a machine whose every CPU is used.
 _OTHER_LOAD = 0.35
+#: Samples under which a tenth of them is too few to leave out.
+_ENOUGH = 20
 
 
 class Interference(Rule):
@@ -34,7 +38,7 @@ class Interference(Rule):
         seen = case.facts.sentinels
         if seen is None:
             return
-        waiting = max(seen.run_queue_share or 0.0, case.share_of("waiting"))
+        waiting = _typical_waiting(case)
         steal = seen.steal_share or 0.0
         load = seen.other_load or 0.0
         fma = seen.fma_ratio
@@ -58,7 +62,7 @@ class Interference(Rule):
                 Proposal(
                     action="fix-environment",
                     because=f"other work keeps {load:.1f} CPUs busy; the caller waited {waiting:.0%} of its time and lost {lost:.0%} in all",
-                    gain=(1.0 / (1.0 - lost / 2), 1.0 / (1.0 - lost)),
+                    gain=_gain(case, lost),
                     share=1.0,
                 ),
             ),
@@ -66,3 +70,22 @@ class Interference(Rule):
             # It comes first whenever it is there: nothing else measured beside it can be trusted as much.
             rank=2.0,
         )
+
+
+def _typical_waiting(case: Case) -> float:
+    """Share of the wall in the run queue, without the slowest tenth of the calls: a few long waits make a tail, not a slow median."""
+    samples = case.facts.samples
+    queue = samples.run_queue_s if samples is not None else None
+    if samples is None or queue is None or len(samples) < _ENOUGH:
+        return max((case.facts.sentinels.run_queue_share if case.facts.sentinels else None) or 0.0, case.share_of("waiting"))
+    walls = samples.wall_s.values * samples.inner.values
+    kept = np.argsort(walls)[: max(1, int(0.9 * len(walls)))]
+    return float(queue.values[kept].sum() / walls[kept].sum())
+
+
+def _gain(case: Case, lost: float) -> tuple[float, float]:
+    """What quiet is worth to the median: never more than the fastest call that was seen."""
+    samples = case.facts.samples
+    fastest = float(samples.wall_s.values.min()) if samples is not None and len(samples) else case.wall_s
+    high = min(1.0 / (1.0 - lost), case.wall_s / fastest) if fastest > 0 else 1.0
+    return 1.0 + (max(1.0, high) - 1.0) / 2, max(1.0, high)

@@ -167,7 +167,6 @@ def _moving(case: Case, parts: list[Judged], cause: str, action: str, what: str)
     lower = f", at least {f_b.value:.0%} of copy bandwidth" if f_b else ""
     yield Finding(
         cause=cause,
-        # There is no arithmetic to wait for: the time is the memory system's, and f_b on compulsory bytes is only its lower bound.
         bound="bandwidth",
         share=_kernel_share(case, parts),
         where=case.where(top),

@@ -30,7 +30,8 @@ class Dispatch(Rule):
         fit, share = case.facts.dispatch, case.dispatch_share
         if fit is None or share < _LEAST:
             return
-        busiest = max(case.judged, key=lambda part: part.row.calls, default=None)
+        issued = [part for part in case.judged if part.row.group not in ("view", "python", "blocking")]
+        busiest = max(issued or case.judged, key=lambda part: (part.row.calls, part.share), default=None)
         yield Finding(
             cause="dispatch",
             bound="latency",
@@ -75,7 +76,7 @@ class Interpreter(Rule):
         share = max(0.0, case.share_of("interpreter") - _INTERPRETED_DISPATCH * case.dispatch_share)
         if share < _LEAST:
             return
-        spot = _interpreted_spot(case)
+        spot, part = _interpreted_spot(case), _part_of_function(case)
         where = Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where()
         yield Finding(
             cause="interpreter",
@@ -85,12 +86,16 @@ class Interpreter(Rule):
             evidence=(
                 Evidence(name="interpreter share of the wall", quantity=split.interpreter),
                 measured_share("dispatch share of the wall", case.dispatch_share, origin="operators × fitted cost"),
+                measured_share("sampled lines in this function", part, origin="sampled lines"),
             ),
             proposals=(
-                Proposal(action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, 50.0)),
-                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, 50.0)),
+                # Only what this function holds of the interpreter's time can go with it.
+                Proposal(
+                    action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, 50.0), share=share * part
+                ),
+                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, 50.0), share=share * part),
             ),
-            summary=f"{share:.0%} of the wall is the Python interpreter, not native code",
+            summary=f"{share:.0%} of the wall is the Python interpreter, not native code; {part:.0%} of the sampled lines are in this function",
         )
 
 
@@ -140,6 +145,16 @@ def _interpreted_spot(case: Case) -> HotSpot | None:
         functions[place] = functions.get(place, 0) + spot.samples
     hottest = max(functions, key=lambda place: functions[place], default=None)
     return max((spot for spot in awake if (spot.site.file, spot.site.function) == hottest), key=lambda spot: spot.samples, default=None)
+
+
+def _part_of_function(case: Case) -> float:
+    """Part of the sampled lines that the place's function holds; 1 where no lines were sampled."""
+    spot, spots = _interpreted_spot(case), case.facts.hot_spots
+    if spot is None or spots is None:
+        return 1.0
+    awake = [other for other in spots.spots if other.state != "blocked"]
+    own = sum(other.samples for other in awake if (other.site.file, other.site.function) == (spot.site.file, spot.site.function))
+    return own / sum(other.samples for other in awake)
 
 
 def _spot_where(case: Case) -> Where:

@@ -63,7 +63,9 @@ def classify(seen: Seen, cpu: Cpu) -> NumpyWork:
 
 
 def _without_arrays(seen: Seen, cpu: Cpu) -> NumpyWork:
-    waits = seen.kind.startswith(_WAITING_MODULES) or seen.kind.rpartition(".")[2] in _WAITS
+    # `str.join` and its like share a name with waits and are none.
+    by_name = seen.kind.rpartition(".")[2] in _WAITS and not seen.kind.startswith("builtins.")
+    waits = seen.kind.startswith(_WAITING_MODULES) or by_name
     asleep = cpu.asleep
     if asleep or (asleep is None and waits):
         return _unknown("blocking", "on no CPU for most of its time" if asleep else "a wait by its name")
