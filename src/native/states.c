@@ -29,7 +29,7 @@ static struct {
     int running;
     pid_t watched;
     long interval_ns;
-    /* counts: watched on a CPU or runnable; asleep while others run; asleep alone; in uninterruptible sleep */
+    /* counts: watched on a CPU or runnable; asleep in wait for threads that run; asleep otherwise; in uninterruptible sleep */
     unsigned long long awake, served, alone, disk;
 } sampler;
 
@@ -45,10 +45,10 @@ static char state_of(int fd)
     return end && end[1] == ' ' ? end[2] : '?';
 }
 
-static int open_stat(pid_t thread)
+static int open_file(pid_t thread, const char *name)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)thread, name);
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -75,11 +75,25 @@ static void list_others(struct others *others, pid_t self)
         pid_t thread = (pid_t)atoi(entry->d_name);
         if (thread <= 0 || thread == self || thread == sampler.watched)
             continue;
-        int fd = open_stat(thread);
+        int fd = open_file(thread, "stat");
         if (fd >= 0)
             others->fds[others->count++] = fd;
     }
     closedir(directory);
+}
+
+/* Whether a sleeping thread may be waiting for another thread: it sleeps in futex(2), or the kernel does not tell (proc(5), /proc/PID/syscall).
+ * One that sleeps in nanosleep, read or poll waits for something else, however busily a thread pool spins beside it. */
+static int waits_for_thread(int fd)
+{
+    char text[128];
+    ssize_t got = pread(fd, text, sizeof text - 1, 0);
+    if (got <= 0)
+        return 1;
+    text[got] = 0;
+    char *end;
+    long number = strtol(text, &end, 10);
+    return end == text || number == SYS_futex;
 }
 
 static int any_running(const struct others *others)
@@ -94,7 +108,8 @@ static void *watch(void *unused)
 {
     (void)unused;
     pid_t self = (pid_t)syscall(SYS_gettid);
-    int fd = open_stat(sampler.watched);
+    int fd = open_file(sampler.watched, "stat");
+    int call = open_file(sampler.watched, "syscall");
     struct others *others = calloc(1, sizeof *others);
     struct timespec pause = {sampler.interval_ns / 1000000000L, sampler.interval_ns % 1000000000L};
     for (unsigned long round = 0; fd >= 0 && others && !atomic_load(&sampler.stop); round++) {
@@ -105,7 +120,7 @@ static void *watch(void *unused)
             sampler.awake++;
         else if (state == 'D')
             sampler.disk++;
-        else if (any_running(others))
+        else if (waits_for_thread(call) && any_running(others))
             sampler.served++;
         else
             sampler.alone++;
@@ -114,6 +129,8 @@ static void *watch(void *unused)
     if (others)
         close_others(others);
     free(others);
+    if (call >= 0)
+        close(call);
     if (fd >= 0)
         close(fd);
     return NULL;
