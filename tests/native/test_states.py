@@ -33,7 +33,7 @@ def test_a_sleep_is_a_sleep_even_beside_a_thread_that_spins():
     thread = threading.Thread(target=spin, args=(stop,))
     thread.start()
     try:
-        awake, served, alone, disk = looks(lambda: time.sleep(0.3))
+        _awake, served, alone, disk = looks(lambda: time.sleep(0.3))
     finally:
         stop.set()
         thread.join()
@@ -46,5 +46,5 @@ def test_one_who_waits_for_a_working_thread_is_served():
         thread.start()
         thread.join()
 
-    awake, served, alone, disk = looks(wait_for_worker)
+    _awake, served, alone, disk = looks(wait_for_worker)
     assert served > alone + disk

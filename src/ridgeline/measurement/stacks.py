@@ -94,8 +94,7 @@ class _Watcher:
             walker = walker.f_back
         if walker is None:
             return None
-        # Between two lines, at the entry of a function, a frame has no line: the function's own line is the place then.
-        line = walker.f_lineno or walker.f_code.co_firstlineno
+        line = walker.f_lineno or _line_before(walker.f_code, walker.f_lasti)
         return Site(file=walker.f_code.co_filename, line=line, function=walker.f_code.co_qualname)
 
     def _is_user(self, code: CodeType) -> bool:
@@ -110,6 +109,16 @@ class _Watcher:
 
 def _standard(name: str) -> bool:
     return name.startswith(tuple({sys.base_prefix + "/lib", sys.prefix + "/lib"}))
+
+
+def _line_before(code: CodeType, instruction: int) -> int:
+    """The last line that began before an instruction: the jump at the end of a loop's body, where the lock is given away, has none of its own."""
+    line = code.co_firstlineno
+    for start, _, number in code.co_lines():
+        if start > instruction:
+            break
+        line = number or line
+    return line
 
 
 class _ThreadCpu:
