@@ -221,7 +221,7 @@ def _less(time: Quantity, taken: float) -> Quantity | None:
 def _rate(amount: float | None, time: Quantity | None, unit: str) -> Quantity | None:
     if amount is None or time is None or amount <= 0 or time.low <= 0:
         return None
-    return quotient(Quantity.exact(float(amount), unit.removesuffix("/s") if unit != "op/s" else "count"), time, unit)
+    return quotient(Quantity.exact(float(amount), unit.removesuffix("/s") if unit != "op/s" else "count", origin="work from shapes"), time, unit)
 
 
 def _library(row: OperatorRow) -> str:

@@ -155,7 +155,7 @@ def _observer(level: LevelSummary) -> str:
     if level.skipped:
         return f"skipped: {level.skipped}"
     if level.perturbed is not None:
-        return "perturbed: its times are not used" if level.perturbed else "clean"
+        return "perturbed: see the warnings" if level.perturbed else "clean"
     if level.ratio_to_ground_truth is not None:
         return "undecided: straddles ±10 %"
     return "the ground truth" if level.level == 1 else "not checked: it takes no total"
