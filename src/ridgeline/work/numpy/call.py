@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ridgeline.core import Engine
+from ridgeline.work.registry import Registry
 
 from .facts import ArrayFacts, NumpyWork, merge
 
@@ -58,20 +59,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Formula = Callable[[Call], NumpyWork]
-_FORMULAS: dict[str, Formula] = {}
-
-
-def formula(*names: str) -> Callable[[Formula], Formula]:
-    """Register a formula under names without `numpy.` or `scipy.`, several to a text; a name registered twice is a mistake in this package."""
-
-    def register(function: Formula) -> Formula:
-        for name in " ".join(names).split():
-            if name in _FORMULAS:
-                raise AssertionError(f"two formulas for {name}")
-            _FORMULAS[name] = function
-        return function
-
-    return register
+#: Names are without `numpy.` or `scipy.`.
+_FORMULAS: Registry[Formula] = Registry()
+formula = _FORMULAS.register
 
 
 def formula_for(kind: str) -> Formula | None:

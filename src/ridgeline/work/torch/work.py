@@ -11,6 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from ridgeline.core import BufferUse, Engine
+from ridgeline.work.registry import Registry
 
 from . import traffic
 from .recorded import RecordedOp, base_name
@@ -48,20 +49,9 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Formula = Callable[[RecordedOp], Work]
-_FORMULAS: dict[str, Formula] = {}
-
-
-def formula(*names: str) -> Callable[[Formula], Formula]:
-    """Register a formula under base names (see `base_name`), several to a text; a name registered twice is a mistake in this package."""
-
-    def register(function: Formula) -> Formula:
-        for name in " ".join(names).split():
-            if name in _FORMULAS:
-                raise AssertionError(f"two formulas for {name}")
-            _FORMULAS[name] = function
-        return function
-
-    return register
+#: Names are base names, see `base_name`.
+_FORMULAS: Registry[Formula] = Registry()
+formula = _FORMULAS.register
 
 
 def work_of(op: RecordedOp) -> Work:
