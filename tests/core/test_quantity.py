@@ -117,3 +117,13 @@ def test_quantities_that_cannot_be_combined() -> None:
 
 def test_nothing_sums_to_nothing() -> None:
     assert total([], "s") == Quantity.exact(0.0, "s")
+
+
+def test_an_end_that_misses_the_value_by_rounding_becomes_the_value() -> None:
+    """Six equal times have a mean that is one unit in the last place above them: a number, not a mistake."""
+    above = Quantity(value=0.006078695946698095, low=0.0059, high=0.006078695946698094, confidence=0.95, unit="s", source="measured")
+    assert above.high == above.value
+    below = Quantity(value=1.0, low=1.0 + 2.0**-52, high=2.0, confidence=0.95, unit="s", source="measured")
+    assert below.low == below.value
+    with pytest.raises(UsageError, match="low ≤ value ≤ high"):
+        Quantity(value=1.0, low=1.0 + 1e-9, high=2.0, confidence=0.95, unit="s", source="measured")

@@ -21,13 +21,16 @@ Source = Literal["measured", "counted", "simulated", "analytic", "learned", "spe
 #: From the surest to the least sure: a combined quantity is only as sure as its weakest part.
 _WEAKNESS: tuple[str, ...] = ("measured", "counted", "simulated", "analytic", "spec", "learned", "assumed")
 
+#: Relative error of a few floating-point operations.
+_ROUNDING = 1e-12
+
 
 class Quantity(msgspec.Struct, frozen=True, kw_only=True):
     """A value with unit, interval, confidence, source and origin.
 
     Args:
         value: the point estimate, finite, in `unit`.
-        low, high: ends of the interval, low ≤ value ≤ high. Equal to `value` for an exact count.
+        low, high: ends of the interval, low ≤ value ≤ high (up to rounding, which is taken out). Equal to `value` for an exact count.
         confidence: coverage of the interval in (0, 1]; 1.0 for an exact count or a hard bound.
         unit: one of `ridgeline.core.units.BASE_UNITS`.
         source: how the number was obtained.
@@ -53,6 +56,12 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
             number = getattr(self, name)
             if not math.isfinite(number):
                 raise UsageError(f"Quantity.{name} must be finite", found=repr(number), remedy="leave the quantity out where nothing is known")
+        # Ends and value come by different roundings of the same numbers: an end that misses the value by that much is the value.
+        slack = _ROUNDING * abs(self.value)
+        if self.value < self.low <= self.value + slack:
+            msgspec.structs.force_setattr(self, "low", self.value)
+        if self.value - slack <= self.high < self.value:
+            msgspec.structs.force_setattr(self, "high", self.value)
         if not self.low <= self.value <= self.high:
             raise UsageError(
                 "Quantity needs low ≤ value ≤ high", found=f"low={self.low!r} value={self.value!r} high={self.high!r}", remedy="sort the ends"
