@@ -1,6 +1,7 @@
 """The nouns of ridgeline: frozen, typed, in SI units, the same as API, file and wire."""
 
 from .budget import Budget, BudgetState, parse_budget
+from .cold import ColdStart
 from .column import Blobs, Column, MemoryBlobs
 from .device import Ceiling, Cost, Device, Engine, Link, MemoryLevel, Precision, System
 from .errors import (
@@ -28,17 +29,20 @@ from .facts import (
     OperatorRow,
     OpTable,
     Sentinels,
-    Site,
     TargetInfo,
     WallSplit,
 )
 from .finding import DoctorReport, Finding
 from .graph import DTYPE_BYTES, Graph, Op, Placement, Tensor, TripCount
+from .partitions import Partition, PartitionTable
 from .prediction import Prediction
+from .primitives import Primitive, PrimitiveTable
 from .quantity import Quantity, product, quotient, total
 from .run import Run
 from .samples import Samples
+from .site import Site
 from .space import Evaluate, Parameter, Space, Trial
+from .stages import Stage, StageTable
 from .timeline import Links, Timeline, Track
 from .verdict import (
     Action,
@@ -59,13 +63,15 @@ from .verdict import (
     WallShares,
     Where,
 )
+from .waits import Wait, WaitTable
 
 __all__ = [
     "DTYPE_BYTES", "Action", "BackendUnavailable", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetState", "BufferUse", "Caution", "Ceiling",
-    "ClockState", "Column", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "Evidence",
-    "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "LevelRecord", "LevelSummary", "Link", "Links", "Machine",
-    "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange", "OverheadSummary",
-    "Parameter", "PartitionSummary", "Placement", "PluginError", "Precision", "Prediction", "Quantity", "ReadError", "RidgelineError", "Run",
-    "RunnerUp", "Samples", "Sentinels", "Site", "Space", "StageSummary", "System", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "Track",
-    "Trial", "Tried", "TripCount", "Unstable", "UsageError", "WallShares", "WallSplit", "Where", "parse_budget", "product", "quotient", "total",
+    "ClockState", "ColdStart", "Column", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate",
+    "Evidence", "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "LevelRecord", "LevelSummary", "Link", "Links",
+    "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange",
+    "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision", "Prediction",
+    "Primitive", "PrimitiveTable", "Quantity", "ReadError", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "Site", "Space", "Stage",
+    "StageSummary", "StageTable", "System", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "Track", "Trial", "Tried", "TripCount",
+    "Unstable", "UsageError", "Wait", "WaitTable", "WallShares", "WallSplit", "Where", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

@@ -9,11 +9,17 @@ from typing import Literal
 
 import msgspec
 
+from .cold import ColdStart
 from .column import Column
 from .device import Device, Engine
 from .graph import Placement
+from .partitions import PartitionTable
+from .primitives import PrimitiveTable
 from .quantity import Quantity
 from .samples import Samples
+from .site import Site
+from .stages import StageTable
+from .waits import WaitTable
 
 __all__ = [
     "BufferUse",
@@ -29,18 +35,9 @@ __all__ = [
     "OpTable",
     "OperatorRow",
     "Sentinels",
-    "Site",
     "TargetInfo",
     "WallSplit",
 ]
-
-
-class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in source code."""
-
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
 
 
 class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +45,7 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         spec: as the person wrote it.
-        kind: `onnx`, `torch`, `python`, `script` or `command`.
+        kind: `onnx`, `tflite`, `torch`, `python`, `script` or `command`.
         name: short name for the page.
         digest: SHA-256 of the model or source file, empty for a command.
         inputs: description of the inputs, such as `input: float32[1,3,224,224] (synthetic)`.
@@ -62,7 +59,7 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     spec: str
-    kind: Literal["onnx", "torch", "python", "script", "command"]
+    kind: Literal["onnx", "tflite", "torch", "python", "script", "command"]
     name: str
     digest: str = ""
     inputs: tuple[str, ...] = ()
@@ -175,6 +172,8 @@ class BufferUse(msgspec.Struct, frozen=True, kw_only=True):
     """A buffer an operator touches: identity within one call of the target, bytes touched, whether it is a weight or a fresh allocation.
 
     `persistent`: it was there before the call and the call never writes it, so it is the same in every call; every constant is persistent too.
+    `stride_bytes`: step between elements that the operator visits one after the other, where that is more than their size; null where they lie
+    side by side.
     """
 
     buffer: int
@@ -182,6 +181,7 @@ class BufferUse(msgspec.Struct, frozen=True, kw_only=True):
     constant: bool = False
     fresh: bool = False
     persistent: bool = False
+    stride_bytes: int | None = None
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,6 +203,7 @@ class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
         shapes: for display, such as `f32[1,64,112,112]`.
         inserted: whether the framework added it (reorders, casts) and the model does not name it.
         reason: why work is unknown.
+        distinct: executions of one call that differ in what they are given; null if not known. Fewer than `calls` is work done twice.
     """
 
     name: str
@@ -220,6 +221,7 @@ class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
     shapes: str = ""
     inserted: bool = False
     reason: str = ""
+    distinct: float | None = None
 
 
 class OpTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -319,7 +321,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     sentinels: Sentinels | None = None
     clock: ClockState = ClockState()
     wall_split: WallSplit | None = None
+    stages: StageTable | None = None
     operators: OpTable | None = None
+    partitions: PartitionTable | None = None
+    primitives: PrimitiveTable | None = None
+    waits: WaitTable | None = None
+    cold: ColdStart | None = None
     dispatch: DispatchFit | None = None
     hot_spots: HotSpots | None = None
     counters: Counters | None = None

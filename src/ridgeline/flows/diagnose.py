@@ -15,7 +15,7 @@ from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.measurement.agent import PreparedReport
 from ridgeline.targets import TargetSpec, worker_environment
 
-from .instruments import Instruments
+from .instruments import Bench, satisfy
 from .probe import probe
 from .records import Record, filled
 
@@ -67,7 +67,7 @@ def diagnose(
         facts = Facts(target=prepared.info, machine=machine, device=device, first_s=prepared.first_s, warnings=prepared.warnings)
         record = Record(spec, notebook, command)
         budget = time_budget_s or DEFAULT_BUDGET_S
-        instruments = Instruments(
+        bench = Bench(
             spec=spec,
             worker=worker,
             budget_s=budget,
@@ -77,7 +77,7 @@ def diagnose(
             keep=lambda partial: record.keep(partial, None),
         )
         while isinstance(step := rules.next(facts), Need):
-            facts = instruments.satisfy(step, facts)
+            facts = satisfy(step, bench, facts)
             record.keep(facts, None)
     found = filled(step, record.run(facts, None))
     return record.closed(facts, found)

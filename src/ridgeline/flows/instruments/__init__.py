@@ -1,0 +1,47 @@
+"""Which instrument satisfies which Need, and what it adds to the facts: one module a level.
+
+Each instrument is a function of a `Bench` and the facts so far that returns new facts; it decides nothing. A failure of the target is the person's
+business and goes up while the ground truth is taken; a failure of an instrument after that is a reason in `facts.cannot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ridgeline.core import Facts, LevelRecord, Need, RidgelineError
+
+from . import level1, level2, level3, level5
+from .bench import Bench
+
+__all__ = ["Bench", "satisfy"]
+
+Instrument = Callable[[Bench, Facts], Facts]
+
+#: Name of the instrument in a Need → what the progress line says, and the function.
+_INSTRUMENTS: dict[str, tuple[str, Instrument]] = {
+    "device": ("probing this machine (once)", level1.device),
+    "samples": ("ground truth", level1.ground_truth),
+    "wall-split": ("splitting the wall", level2.wall_split),
+    "operators": ("profiling operators", level3.operators),
+    "dispatch": ("fitting the cost of dispatch", level3.dispatch),
+    "hot-spots": ("sampling lines", level5.hot_spots),
+}
+
+
+def satisfy(need: Need, bench: Bench, facts: Facts) -> Facts:
+    """Measure what is needed.
+
+    Raises:
+        TargetFailed: from the ground truth only.
+    """
+    label, instrument = _INSTRUMENTS[need.instrument]
+    bench.report(label, None)
+    if need.instrument == "samples":
+        return instrument(bench, facts)
+    try:
+        return instrument(bench, facts)
+    except RidgelineError as error:
+        skipped = LevelRecord(level=need.level, instrument=need.instrument, skipped=str(error))
+        return msgspec.structs.replace(facts, cannot={**facts.cannot, need.instrument: str(error)}, levels=(*facts.levels, skipped))

@@ -1,0 +1,72 @@
+"""Level 3: operators and the cost of issuing one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ridgeline.core import BackendUnavailable, DispatchFit, Facts, LevelRecord, RidgelineError
+from ridgeline.measurement.agent import OperatorsReport
+
+from .bench import Bench, perturbed
+
+__all__ = ["dispatch", "operators"]
+
+#: A framework's profile that explains this part of the wall, together with the interpreter, needs no second instrument.
+_ENOUGH_SEEN = 0.7
+
+
+def operators(bench: Bench, facts: Facts) -> Facts:
+    """The operators of one call."""
+    found = _profile(bench, facts)
+    level = LevelRecord(
+        level=3,
+        instrument=found.table.instrument,
+        total_s=found.table.wall_s,
+        ratio_to_ground_truth=found.ratio,
+        perturbed=perturbed(found.ratio),
+    )
+    return msgspec.structs.replace(facts, operators=found.table, levels=(*facts.levels, level))
+
+
+def _profile(bench: Bench, facts: Facts) -> OperatorsReport:
+    """The framework's profile, or the recorder's where there is none or it sees too little of the call."""
+    seconds = bench.budget_s / 4
+    framework: OperatorsReport | None = None
+    try:
+        framework = bench.call("operators", OperatorsReport, seconds=seconds)
+    except BackendUnavailable:
+        if facts.target.kind == "onnx":
+            raise
+    if framework is not None and (facts.target.kind == "onnx" or _seen(framework) + _interpreted(facts) >= _ENOUGH_SEEN):
+        return framework
+    try:
+        # A process of its own: the rewritten source must leave no trace in the one that the other instruments look at.
+        recorded: OperatorsReport = bench.call_apart("recorded_operators", OperatorsReport, seconds=seconds)
+    except RidgelineError:
+        if framework is None:
+            raise
+        return framework
+    return recorded if framework is None or _explained(recorded) > _seen(framework) else framework
+
+
+def dispatch(bench: Bench, facts: Facts) -> Facts:
+    """The cost of issuing one operator."""
+    found: DispatchFit = bench.call("dispatch", DispatchFit, table=facts.operators, device=facts.device)
+    return msgspec.structs.replace(facts, dispatch=found)
+
+
+def _seen(found: OperatorsReport) -> float:
+    """Share of the instrumented wall inside operators."""
+    return found.table.operators_s.value / found.table.wall_s.value if found.table.wall_s.value else 0.0
+
+
+def _explained(found: OperatorsReport) -> float:
+    """Share of the recorder's wall in operators whose work it knows: a framework's own it only sees from outside."""
+    rows = found.table.rows
+    whole = sum(row.total_s.value for row in rows)
+    known = sum(row.total_s.value for row in rows if not row.kind.startswith("torch."))
+    return _seen(found) * known / whole if whole else 0.0
+
+
+def _interpreted(facts: Facts) -> float:
+    return facts.wall_split.interpreter.value if facts.wall_split else 0.0
