@@ -150,7 +150,8 @@ def total(parts: list[Quantity], unit: str, *, origin: str = "") -> Quantity:
 
 def _joint(left: Quantity, right: Quantity) -> float:
     # Quantity refuses a confidence of 0; two even bets say nothing together, which is written as 1 %.
-    return max(0.01, left.confidence + right.confidence - 1.0)
+    # Rounding must not make the pair surer than its weaker part.
+    return max(0.01, min(left.confidence, right.confidence, left.confidence + right.confidence - 1.0))
 
 
 def _weakest(*parts: Quantity) -> Source:
