@@ -84,7 +84,7 @@ format: $(STAMPS)/check ## format the sources
 	@$(RUN) ruff format .
 	@$(RUN) ruff check --fix .
 
-bench: $(STAMPS)/test ## benchmarks that take minutes
+bench: $(STAMPS)/test ## benchmarks that take minutes (the diagnoses an hour); an interrupted run goes on where it stopped
 	@$(RUN) python benchmarks/run.py $(BENCH_ARGS)
 
 bench-full: $(STAMPS)/test ## all benchmarks, hours; an interrupted run goes on where it stopped

@@ -1,4 +1,4 @@
-"""Run the benchmarks one after the other: minutes by default, hours with `--full`.
+"""Run the benchmarks one after the other: minutes each by default (the diagnoses an hour), hours with `--full`.
 
 Each is a script of its own that writes a Markdown fragment with `--out`. What was finished at this commit is not run again, so that an
 interrupted run goes on where it stopped; `--again` runs everything. `--write` joins the fragments into `benchmarks/RESULTS.md`.
@@ -19,7 +19,8 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "import-time": ("import_time.py", ["--repetitions", "11"], ["--repetitions", "41"]),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
-    "diagnosis": ("diagnosis/run.py", ["--repetitions", "1", "--option=--time-budget=6"], ["--repetitions", "5"]),
+    # Five repetitions alone and five beside a neighbour are about an hour even on short budgets; the journal keeps every finished cell.
+    "diagnosis": ("diagnosis/run.py", ["--repetitions", "5", "--option=--time-budget=3"], ["--repetitions", "10"]),
 }
 
 
