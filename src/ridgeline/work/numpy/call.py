@@ -13,8 +13,9 @@ import msgspec
 
 from ridgeline.core import Engine
 from ridgeline.work.registry import Registry
+from ridgeline.work.work import Work
 
-from .facts import ArrayFacts, NumpyWork, merge
+from .facts import ArrayFacts, merge
 
 __all__ = ["Call", "Formula", "formula", "formula_for", "moved"]
 
@@ -58,7 +59,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return default if found is None else found
 
 
-Formula = Callable[[Call], NumpyWork]
+Formula = Callable[[Call], Work]
 #: Names are without `numpy.` or `scipy.`.
 _FORMULAS: Registry[Formula] = Registry()
 formula = _FORMULAS.register
@@ -72,11 +73,11 @@ def formula_for(kind: str) -> Formula | None:
 
 def moved(
     call: Call, group: str, flop: float | None, engine: Engine | None, *, reason: str = "", threaded: bool = False, factor: float = 1.0
-) -> NumpyWork:
+) -> Work:
     """Work that reads each input and writes each output once; `flop` × `factor` operations."""
     if flop is not None and not math.isfinite(flop):
         flop, reason = None, "the count is not finite"
-    return NumpyWork(
+    return Work(
         group=group,
         flop=None if flop is None else float(flop) * factor,
         engine=engine,

@@ -7,9 +7,9 @@ exp, log and the trigonometric functions count elements on `exp`; tanh, erf and 
 from __future__ import annotations
 
 from ridgeline.core import Engine
+from ridgeline.work.work import Work
 
 from .call import Call, formula, moved
-from .facts import NumpyWork
 
 __all__ = ["elementwise"]
 
@@ -24,44 +24,44 @@ _SIMPLE = """add subtract negative positive absolute abs fabs sign signbit maxim
 _BINARY_SIMPLE = "diff ediff1d cross gradient"
 
 
-def elementwise(call: Call, engine: Engine | None = "add", *, reason: str = "", factor: float = 1.0) -> NumpyWork:
+def elementwise(call: Call, engine: Engine | None = "add", *, reason: str = "", factor: float = 1.0) -> Work:
     """Elements of the result on `engine`, each distinct input byte read once, each result byte written once."""
     elements = max((array.size for array in call.outputs), default=call.elements)
     return moved(call, "elementwise", elements, engine, reason=reason, factor=factor)
 
 
 @formula(_SIMPLE)
-def _simple(call: Call) -> NumpyWork:
+def _simple(call: Call) -> Work:
     return elementwise(call, factor=2.0 if call.complex and call.kind in ("numpy.add", "numpy.subtract") else 1.0)
 
 
 @formula("multiply", "square")
-def _product(call: Call) -> NumpyWork:
+def _product(call: Call) -> Work:
     return elementwise(call, factor=6.0 if call.complex else 1.0)
 
 
 @formula(_EXP)
-def _exponential(call: Call) -> NumpyWork:
+def _exponential(call: Call) -> Work:
     return elementwise(call, "exp")
 
 
 @formula(_DIVIDE)
-def _division(call: Call) -> NumpyWork:
+def _division(call: Call) -> Work:
     return elementwise(call, "divide")
 
 
 @formula("tanh")
-def _tanh(call: Call) -> NumpyWork:
+def _tanh(call: Call) -> Work:
     return elementwise(call, "tanh")
 
 
 @formula("special.erf", "special.erfc", "special.ndtr")
-def _erf(call: Call) -> NumpyWork:
+def _erf(call: Call) -> Work:
     return elementwise(call, "erf")
 
 
 @formula("power")
-def _power(call: Call) -> NumpyWork:
+def _power(call: Call) -> Work:
     """numpy computes `x ** 2` as a square, `x ** 0.5` as a root and `x ** -1` as a reciprocal; the general power is an exp and a log."""
     exponent = call.option("x2", 1)
     floating = any(array.floating for array in call.inputs)
@@ -75,24 +75,24 @@ def _power(call: Call) -> NumpyWork:
 
 
 @formula("where", "select", "choose", "copysign2")
-def _choice(call: Call) -> NumpyWork:
+def _choice(call: Call) -> Work:
     if len(call.inputs) == 1 and call.outputs and all(out.dtype == "int64" and len(out.shape) == 1 for out in call.outputs):
         return moved(call, "gather", call.inputs[0].size, "reduce", reason="positions of true elements: every element is looked at once")
     return elementwise(call)
 
 
 @formula(_BINARY_SIMPLE)
-def _neighbours(call: Call) -> NumpyWork:
+def _neighbours(call: Call) -> Work:
     return elementwise(call, reason="counted as one operation an element of the result")
 
 
 @formula("outer", "kron", "multiply.outer", "add.outer", "subtract.outer", "maximum.outer", "minimum.outer")
-def _outer(call: Call) -> NumpyWork:
+def _outer(call: Call) -> Work:
     return elementwise(call)
 
 
 @formula("polyval", "polynomial.polynomial.polyval")
-def _polynomial(call: Call) -> NumpyWork:
+def _polynomial(call: Call) -> Work:
     """Horner: a multiply-add an element and coefficient."""
     if len(call.inputs) < 2 or not call.outputs:
         return moved(call, "elementwise", None, None, reason="the number of coefficients is not known")

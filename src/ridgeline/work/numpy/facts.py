@@ -1,4 +1,4 @@
-"""`ArrayFacts`, `NumpyWork`: an array as one operation saw it, and what that operation must do at the least.
+"""`ArrayFacts`: an array as one operation saw it.
 
 Nothing here holds an array or reads one: a formula is tested from a few numbers. Which bytes are compulsory is decided here (distinct elements
 once); what each operation must compute is decided in the formulas.
@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ridgeline.core import BufferUse, Engine, Precision
+from ridgeline.core import BufferUse, Precision
 
-__all__ = ["ArrayFacts", "NumpyWork", "merge", "precision_of"]
+__all__ = ["ArrayFacts", "merge", "precision_of"]
 
 _PRECISION: dict[str, Precision] = {
     "float64": "fp64", "complex128": "fp64", "float32": "fp32", "complex64": "fp32", "float16": "fp16", "int8": "int8", "uint8": "int8",
@@ -30,6 +30,7 @@ class ArrayFacts(msgspec.Struct, frozen=True, kw_only=True):
         strides: bytes between neighbours along each dimension; empty is taken as C order.
         buffer: number of the memory block it lives in.
         buffer_bytes: size of that block, 0 if not known.
+        offset: bytes from the start of the block to the first element.
         fresh: this operation allocated the block.
         persistent: the block was there before the call of the target, which never writes it.
     """
@@ -40,6 +41,7 @@ class ArrayFacts(msgspec.Struct, frozen=True, kw_only=True):
     strides: tuple[int, ...] = ()
     buffer: int = 0
     buffer_bytes: int = 0
+    offset: int = 0
     fresh: bool = False
     persistent: bool = False
 
@@ -87,37 +89,6 @@ class ArrayFacts(msgspec.Struct, frozen=True, kw_only=True):
     def floating(self) -> bool:
         """Whether its elements are real or complex floating-point numbers."""
         return self.dtype.startswith(("float", "complex", "longdouble", "clongdouble"))
-
-
-class NumpyWork(msgspec.Struct, frozen=True, kw_only=True):
-    """What one execution must do at the least.
-
-    Args:
-        group: as in `ridgeline.core.OperatorRow`.
-        flop: multiply-adds × 2 on `fma`, elements on any other engine, 0 for pure movement; `None` if unknown.
-        engine: what limits its arithmetic; `None` for pure movement or unknown work.
-        reads, writes: compulsory traffic by block; `None` if unknown.
-        reason: why something is unknown, or how it was counted where that is not plain.
-        threaded: whether the library may share one execution between threads.
-    """
-
-    group: str
-    flop: float | None = 0.0
-    engine: Engine | None = None
-    reads: tuple[BufferUse, ...] | None = ()
-    writes: tuple[BufferUse, ...] | None = ()
-    reason: str = ""
-    threaded: bool = False
-
-    @property
-    def read_bytes(self) -> int | None:
-        """Sum over `reads`."""
-        return None if self.reads is None else sum(use.size_bytes for use in self.reads)
-
-    @property
-    def write_bytes(self) -> int | None:
-        """Sum over `writes`."""
-        return None if self.writes is None else sum(use.size_bytes for use in self.writes)
 
 
 def merge(arrays: Iterable[ArrayFacts]) -> tuple[BufferUse, ...]:

@@ -7,9 +7,10 @@ copied as they are make a `copy`. Gathers of single elements count on the engine
 from __future__ import annotations
 
 from ridgeline.core import BufferUse
+from ridgeline.work.work import Work
 
 from .call import Call, formula, moved
-from .facts import ArrayFacts, NumpyWork, merge
+from .facts import ArrayFacts, merge
 
 __all__: list[str] = []
 
@@ -25,16 +26,16 @@ _STRETCH_BYTES = 64
 
 
 @formula(_COPIES)
-def _copy(call: Call) -> NumpyWork:
+def _copy(call: Call) -> Work:
     stored = call.kind in ("numpy.copyto", "numpy.byteswap")
     if not stored and call.is_view:
-        return NumpyWork(group="view", reason="view")
+        return Work(group="view", reason="view")
     if not call.inputs and not stored and not any(array.fresh for array in call.outputs):
-        return NumpyWork(group="view", reason="view of a buffer")
+        return Work(group="view", reason="view of a buffer")
     if not call.inputs:
         group = "copy" if stored else "python"
         reason = "" if stored else "made from Python objects, one at a time"
-        return NumpyWork(group=group, writes=merge(call.outputs), reason=reason)
+        return Work(group=group, writes=merge(call.outputs), reason=reason)
     if not call.outputs:
         return moved(call, "copy", 0.0, None)
     group, reason = _manner(call.inputs, call.outputs[0])
@@ -58,19 +59,19 @@ def _reordered(source: ArrayFacts, result: ArrayFacts) -> bool:
 
 
 @formula(_UNWRITTEN)
-def _reserve(call: Call) -> NumpyWork:
+def _reserve(call: Call) -> Work:
     """Memory that is only asked for: its pages are made when somebody writes them."""
-    return NumpyWork(group="allocation", reason="untouched memory is not written yet")
+    return Work(group="allocation", reason="untouched memory is not written yet")
 
 
 @formula(_FILLED)
-def _fill(call: Call) -> NumpyWork:
+def _fill(call: Call) -> Work:
     outputs = call.outputs or call.inputs[:1]
-    return NumpyWork(group="allocation", writes=merge(outputs))
+    return Work(group="allocation", writes=merge(outputs))
 
 
 @formula("take", "take_along_axis", "compress", "extract")
-def _gather(call: Call) -> NumpyWork:
+def _gather(call: Call) -> Work:
     """The source is read where an index points, at most once a byte; a row that is taken whole is a copy of bytes."""
     source, indices = call.inputs[:1], call.inputs[1:]
     if not source or not call.outputs:
@@ -81,7 +82,7 @@ def _gather(call: Call) -> NumpyWork:
     picked = sum(index.size for index in indices if index.dtype != "bool")
     stretch = result.size // picked * source[0].item_bytes if picked else 0
     rows = stretch >= _STRETCH_BYTES
-    return NumpyWork(
+    return Work(
         group="gather",
         flop=0.0 if rows else float(max(result.size, *(index.size for index in indices), 0)),
         engine=None if rows else "gather",
@@ -92,23 +93,23 @@ def _gather(call: Call) -> NumpyWork:
 
 
 @formula("put", "put_along_axis", "putmask", "place", "fill_diagonal")
-def _scatter(call: Call) -> NumpyWork:
+def _scatter(call: Call) -> Work:
     outputs = call.outputs or call.inputs[:1]
     inputs = call.inputs if call.outputs else call.inputs[1:]
     elements = max((array.size for array in (*inputs, *call.outputs)), default=0)
-    return NumpyWork(group="gather", flop=float(elements), engine="gather", reads=merge(inputs), writes=merge(outputs))
+    return Work(group="gather", flop=float(elements), engine="gather", reads=merge(inputs), writes=merge(outputs))
 
 
 @formula("nonzero", "flatnonzero", "argwhere", "ix_")
-def _positions(call: Call) -> NumpyWork:
+def _positions(call: Call) -> Work:
     return moved(call, "gather", sum(array.size for array in call.inputs[:1]), "reduce")
 
 
 @formula("tolist", "vectorize.__call__", "apply_along_axis", "apply_over_axes", "fromiter", "fromfunction", "frompyfunc", "piecewise", "ndenumerate")
-def _interpreted(call: Call) -> NumpyWork:
+def _interpreted(call: Call) -> Work:
     return moved(call, "python", None, None, reason="the interpreter handles the elements one at a time")
 
 
 @formula("load save savez savez_compressed fromfile tofile loadtxt savetxt genfromtxt memmap")
-def _file(call: Call) -> NumpyWork:
-    return NumpyWork(group="other", flop=None, reads=merge(call.inputs), writes=merge(call.outputs), reason="input or output")
+def _file(call: Call) -> Work:
+    return Work(group="other", flop=None, reads=merge(call.inputs), writes=merge(call.outputs), reason="input or output")

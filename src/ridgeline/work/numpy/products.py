@@ -10,20 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ridgeline.work.work import Work
+
 from .call import Call, formula, moved
-from .facts import ArrayFacts, NumpyWork
+from .facts import ArrayFacts
 
 __all__: list[str] = []
 
 
-def _multiply_adds(call: Call, count: float, *, group: str = "matmul", reason: str = "", threaded: bool | None = None) -> NumpyWork:
+def _multiply_adds(call: Call, count: float, *, group: str = "matmul", reason: str = "", threaded: bool | None = None) -> Work:
     # Only these formats have a BLAS; the rest run in numpy's own loops, on one thread.
     blas = all(array.dtype in ("float32", "float64", "complex64", "complex128") for array in call.inputs)
     return moved(call, group, 2.0 * count, "fma", reason=reason, threaded=blas if threaded is None else threaded, factor=4.0 if call.complex else 1.0)
 
 
 @formula("matmul dot linalg.matmul vecdot linalg.vecdot matvec vecmat inner vdot")
-def _matmul(call: Call) -> NumpyWork:
+def _matmul(call: Call) -> Work:
     if len(call.inputs) < 2:
         if len(call.inputs) == 1 and call.outputs:
             return moved(call, "elementwise", call.outputs[0].size, "add", reason="a product with a number")
@@ -41,7 +43,7 @@ def _matmul(call: Call) -> NumpyWork:
 
 
 @formula("tensordot linalg.tensordot")
-def _tensordot(call: Call) -> NumpyWork:
+def _tensordot(call: Call) -> Work:
     """|a| = free_a·K and |b| = free_b·K with |out| = free_a·free_b, so K = √(|a||b| ÷ |out|)."""
     if len(call.inputs) < 2:
         return moved(call, "matmul", None, None, reason="an operand that is no array")
@@ -52,7 +54,7 @@ def _tensordot(call: Call) -> NumpyWork:
 
 
 @formula("einsum")
-def _einsum(call: Call) -> NumpyWork:
+def _einsum(call: Call) -> Work:
     """Size of the loop nest over all indices × 2 where something is summed, × 1 where nothing is."""
     args = call.options.get("args") or ()
     subscripts = args[0] if args and isinstance(args[0], str) else None
@@ -100,7 +102,7 @@ def _factorisation(names: str, count: _Count, reason: str = "") -> None:
     """Register FLOPs of an m × n matrix with r right-hand sides; a stack of matrices costs as many times that."""
 
     @formula(names)
-    def work(call: Call) -> NumpyWork:
+    def work(call: Call) -> Work:
         matrix = call.inputs[0] if call.inputs else ArrayFacts(shape=())
         if len(matrix.shape) < 2:
             return moved(call, "matmul", None, None, reason="no matrix among its arguments")
@@ -131,7 +133,7 @@ _factorisation("linalg.lstsq", lambda m, n, r: 4 * m * n**2 + 8 * n**3 + 2 * m *
 
 
 @formula("convolve correlate signal.convolve2d signal.correlate2d ndimage.convolve ndimage.correlate")
-def _convolution(call: Call) -> NumpyWork:
+def _convolution(call: Call) -> Work:
     """Direct: in one dimension, `full` pairs every element with every tap; `valid` and the plane have one product a result and tap."""
     if len(call.inputs) < 2 or not call.outputs:
         return moved(call, "convolution", None, None, reason="an operand that is no array")
@@ -158,16 +160,16 @@ _FFT_REASON = "5 n log2 n, the customary count"
 
 
 @formula("fft.fft fft.ifft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fftpack.fft fftpack.ifft")
-def _fft(call: Call) -> NumpyWork:
+def _fft(call: Call) -> Work:
     return _transform(call, 5.0, call.outputs)
 
 
 @formula("fft.rfft fft.irfft fft.rfft2 fft.irfft2 fft.rfftn fft.irfftn fft.hfft fft.ihfft fft.dct fft.idct fft.dst fft.idst")
-def _real_fft(call: Call) -> NumpyWork:
+def _real_fft(call: Call) -> Work:
     return _transform(call, 2.5, tuple(array for array in (*call.inputs, *call.outputs) if not array.complex) or call.outputs)
 
 
-def _transform(call: Call, factor: float, sized: tuple[ArrayFacts, ...]) -> NumpyWork:
+def _transform(call: Call, factor: float, sized: tuple[ArrayFacts, ...]) -> Work:
     if not sized or not sized[0].shape or not call.inputs:
         return moved(call, "other", None, None, reason="no array among its arguments")
     shape, name = sized[0].shape, call.kind.rpartition(".")[2]

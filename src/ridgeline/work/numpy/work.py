@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ridgeline.work.work import Work
+
 from . import elementwise, movement, products, reductions  # each registers its formulas
 from .call import Call, formula_for
-from .facts import ArrayFacts, NumpyWork, merge
+from .facts import ArrayFacts, merge
 
 __all__ = ["work_of"]
 
 _FAMILIES = (elementwise, movement, products, reductions)
 
 
-def work_of(kind: str, inputs: Sequence[ArrayFacts], outputs: Sequence[ArrayFacts], options: Mapping[str, Any] | None = None) -> NumpyWork:
+def work_of(kind: str, inputs: Sequence[ArrayFacts], outputs: Sequence[ArrayFacts], options: Mapping[str, Any] | None = None) -> Work:
     """The work of one execution, from its shapes alone.
 
     Args:
@@ -33,11 +35,11 @@ def work_of(kind: str, inputs: Sequence[ArrayFacts], outputs: Sequence[ArrayFact
     """
     call = Call(kind=kind, inputs=tuple(inputs), outputs=tuple(outputs), options=options or {})
     if kind.startswith(("numpy.random.", "scipy.stats.")):
-        return NumpyWork(group="random", flop=None, reads=merge(inputs), writes=merge(outputs), reason="the rate of a generator is no ceiling")
+        return Work(group="random", flop=None, reads=merge(inputs), writes=merge(outputs), reason="the rate of a generator is no ceiling")
     found = formula_for(kind)
     if found is not None:
         return found(call)
     if kind.startswith("builtins.") and inputs:
         reason = "the interpreter goes through the array one element at a time"
-        return NumpyWork(group="python", flop=None, reads=merge(inputs), writes=merge(outputs), reason=reason)
-    return NumpyWork(group="other", flop=None, reads=merge(inputs), writes=merge(outputs), reason=f"no formula for {kind}; bytes from its shapes")
+        return Work(group="python", flop=None, reads=merge(inputs), writes=merge(outputs), reason=reason)
+    return Work(group="other", flop=None, reads=merge(inputs), writes=merge(outputs), reason=f"no formula for {kind}; bytes from its shapes")

@@ -1,7 +1,8 @@
 """ONNX: what a model asks of the machine, operator by operator, from its shapes alone."""
 
+from .formula import Work
 from .listing import graph
 from .node import Node, Value, precision_of
-from .work import Work, known_kinds, op_work
+from .work import known_kinds, op_work
 
 __all__ = ["Node", "Value", "Work", "graph", "known_kinds", "op_work", "precision_of"]

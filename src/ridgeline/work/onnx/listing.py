@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from ridgeline.core import Graph, Op, Tensor
 
 from .bind import Bound, bind
+from .formula import Work
 from .model import Model, load
 from .node import Value
 from .nodes import Placed, contents, folded_away, placed, view_sources
-from .work import Work, op_work
+from .work import op_work
 
 __all__ = ["graph"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ridgeline.work.numpy import NumpyWork, work_of
+from ridgeline.work.numpy import Work, work_of
 
 from .capture import Seen
 
@@ -43,7 +43,7 @@ class Cpu(msgspec.Struct, frozen=True):
         return self.process_ns / self.wall_ns if self.wall_ns else None
 
 
-def classify(seen: Seen, cpu: Cpu) -> NumpyWork:
+def classify(seen: Seen, cpu: Cpu) -> Work:
     """The work of one execution of a row.
 
     Args:
@@ -62,7 +62,7 @@ def classify(seen: Seen, cpu: Cpu) -> NumpyWork:
     return work
 
 
-def _without_arrays(seen: Seen, cpu: Cpu) -> NumpyWork:
+def _without_arrays(seen: Seen, cpu: Cpu) -> Work:
     # `str.join` and its like share a name with waits and are none.
     by_name = seen.kind.rpartition(".")[2] in _WAITS and not seen.kind.startswith("builtins.")
     waits = seen.kind.startswith(_WAITING_MODULES) or by_name
@@ -76,5 +76,5 @@ def _without_arrays(seen: Seen, cpu: Cpu) -> NumpyWork:
     return _unknown("python", "no array takes part")
 
 
-def _unknown(group: str, reason: str) -> NumpyWork:
-    return NumpyWork(group=group, flop=None, reads=None, writes=None, reason=reason)
+def _unknown(group: str, reason: str) -> Work:
+    return Work(group=group, flop=None, reads=None, writes=None, reason=reason)

@@ -16,7 +16,7 @@ import numpy as np
 from ridgeline.core import BufferUse, OperatorRow, OpTable, Placement, Site, UsageError
 from ridgeline.measurement.medians import median_of
 from ridgeline.timeline.intervals import union_length
-from ridgeline.work.numpy import ArrayFacts, NumpyWork, precision_of
+from ridgeline.work.numpy import ArrayFacts, Work, precision_of
 
 from .capture import Seen
 from .classify import Cpu, classify
@@ -140,7 +140,7 @@ def _add_beyond(groups: dict[_Key, _Group], iteration: int, beyond: dict[int, tu
         group.spent_ns[iteration] = group.spent_ns.get(iteration, 0) + spent
 
 
-def _row(group: _Group, work: NumpyWork, places: Sequence[Place], iterations: int, pool: int, persistent: set[int], after: set[int]) -> OperatorRow:
+def _row(group: _Group, work: Work, places: Sequence[Place], iterations: int, pool: int, persistent: set[int], after: set[int]) -> OperatorRow:
     place = places[group.site] if 0 <= group.site < len(places) else None
     calls = group.count / iterations
     return OperatorRow(
@@ -164,7 +164,7 @@ def _row(group: _Group, work: NumpyWork, places: Sequence[Place], iterations: in
     )
 
 
-def _threads(work: NumpyWork, cpu: Cpu, pool: int) -> int | None:
+def _threads(work: Work, cpu: Cpu, pool: int) -> int | None:
     """Threads that did the work: one for numpy's own loops; for the rest CPU time ÷ wall, rounded.
 
     Workers of a pool that spin after their work count as busy, so this is an upper estimate, and products too small to be shared are known to be one.
@@ -186,7 +186,7 @@ def _marked(uses: tuple[BufferUse, ...] | None, persistent: set[int]) -> tuple[B
     return tuple(msgspec.structs.replace(use, persistent=True) if use.buffer in persistent else use for use in uses)
 
 
-def _persistent(iteration: Iteration, works: dict[_Key, NumpyWork], index: dict[_Key, int]) -> set[int]:
+def _persistent(iteration: Iteration, works: dict[_Key, Work], index: dict[_Key, int]) -> set[int]:
     """Blocks that were there before the call and that it never writes."""
     seen: set[int] = set()
     changed: set[int] = set()
@@ -198,7 +198,7 @@ def _persistent(iteration: Iteration, works: dict[_Key, NumpyWork], index: dict[
     return seen - changed
 
 
-def _edges(iteration: Iteration, works: dict[_Key, NumpyWork], index: dict[_Key, int]) -> list[set[int]]:
+def _edges(iteration: Iteration, works: dict[_Key, Work], index: dict[_Key, int]) -> list[set[int]]:
     """For each row, the other rows whose result it reads: the last writer of each block at the time of reading."""
     after: list[set[int]] = [set() for _ in index]
     writer: dict[int, int] = {}
@@ -211,7 +211,7 @@ def _edges(iteration: Iteration, works: dict[_Key, NumpyWork], index: dict[_Key,
     return [found - {row} for row, found in enumerate(after)]
 
 
-def _union_s(iteration: Iteration, works: dict[_Key, NumpyWork]) -> float:
+def _union_s(iteration: Iteration, works: dict[_Key, Work]) -> float:
     events = [event for track in iteration.tracks if track.main for event in track.events]
     counted = [event for event in events if (found := works.get(_key(event))) is None or found.group != "python"]
     beyond = sum(spent for track in iteration.tracks if track.main for _, spent in track.beyond.values())

@@ -13,7 +13,6 @@ import msgspec
 
 from ridgeline.core import Placement, Site
 from ridgeline.work.torch import RecordedOp, TensorUse, Work
-from ridgeline.work.torch.recorded import precision_of
 
 __all__ = ["Group", "describe_shapes", "edges", "group_rows", "name_of", "placement_of", "threads_of"]
 
@@ -85,8 +84,7 @@ def threads_of(op: RecordedOp, work: Work, available: int) -> int:
 
 def placement_of(op: RecordedOp, work: Work, available: int, kernel: str = "") -> Placement:
     """Where and how one execution ran."""
-    precision = "any" if work.group in ("view", "allocation") else precision_of(op)
-    return Placement(device="cpu", precision=precision, threads=threads_of(op, work, available), kernel=kernel)
+    return Placement(device="cpu", precision=work.precision, threads=threads_of(op, work, available), kernel=kernel)
 
 
 def edges(ops: Sequence[RecordedOp], row_of: Sequence[int], rows: int) -> list[tuple[int, ...]]:

@@ -12,8 +12,8 @@ import math
 
 from ridgeline.core import Precision
 
+from ..formula import Work, formula
 from ..node import Node, Unknown, Value
-from ..work import Work, formula
 
 __all__: list[str] = []
 

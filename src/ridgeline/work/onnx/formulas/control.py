@@ -6,8 +6,8 @@ Source: ONNX Operators.md, If, Loop, Scan, SequenceMap.
 
 from __future__ import annotations
 
+from ..formula import Work, formula
 from ..node import Node
-from ..work import Work, formula
 
 __all__: list[str] = []
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from ridgeline.core import Engine
 
+from ..formula import Work, formula
 from ..node import Node
-from ..work import Work, formula
 
 __all__ = ["pointwise"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
+from ..formula import Work, bytes_read, formula
 from ..node import Node
-from ..work import Work, bytes_read, formula
 
 __all__: list[str] = []
 

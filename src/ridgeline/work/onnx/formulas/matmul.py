@@ -11,8 +11,8 @@ import math
 
 from ridgeline.core import Precision
 
+from ..formula import Work, formula
 from ..node import Node, Unknown
-from ..work import Work, formula
 
 __all__ = ["inner_dimension", "product"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
+from ..formula import Bytes, Work, bytes_read, formula
 from ..node import Node, Unknown
-from ..work import Bytes, Work, bytes_read, formula
 
 __all__: list[str] = []
 

@@ -11,8 +11,8 @@ import math
 
 from ridgeline.core import Engine
 
+from ..formula import Work, bytes_read, formula
 from ..node import Node
-from ..work import Work, bytes_read, formula
 
 __all__: list[str] = []
 

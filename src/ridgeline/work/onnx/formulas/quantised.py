@@ -5,8 +5,8 @@ Source: ONNX Operators.md, QLinearConv, ConvInteger, MatMulInteger, QLinearMatMu
 
 from __future__ import annotations
 
+from ..formula import Work, formula
 from ..node import Node
-from ..work import Work, formula
 from .convolution import forward
 from .elementwise import pointwise
 from .matmul import inner_dimension, product

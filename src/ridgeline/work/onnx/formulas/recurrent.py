@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from ridgeline.core import Precision
 
+from ..formula import Work, formula
 from ..node import Node, Value
-from ..work import Work, formula
 
 __all__: list[str] = []
 

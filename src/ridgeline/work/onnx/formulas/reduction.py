@@ -11,8 +11,8 @@ import math
 
 from ridgeline.core import Engine
 
+from ..formula import Work, formula
 from ..node import Node
-from ..work import Work, formula
 
 __all__: list[str] = []
 

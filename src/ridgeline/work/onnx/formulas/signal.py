@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
+from ..formula import Work, formula
 from ..node import Node, Unknown
-from ..work import Work, formula
 
 __all__: list[str] = []
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ridgeline.core import Engine
 
 from .. import traffic
+from ..formula import Work, formula
 from ..recorded import RecordedOp, TensorUse, base_name
-from ..work import Work, formula
 
 __all__: list[str] = []
 

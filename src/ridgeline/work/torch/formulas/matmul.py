@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 from .. import traffic
+from ..formula import Work, formula
 from ..recorded import RecordedOp, TensorUse
-from ..work import Work, formula
 
 __all__: list[str] = []
 

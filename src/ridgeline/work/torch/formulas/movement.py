@@ -6,8 +6,8 @@ A copy that changes the order of dimensions or the dtype is `movement` (a layout
 from __future__ import annotations
 
 from .. import traffic
+from ..formula import Work, formula
 from ..recorded import RecordedOp, TensorUse
-from ..work import Work, formula
 
 __all__: list[str] = []
 

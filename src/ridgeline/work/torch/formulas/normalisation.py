@@ -5,8 +5,8 @@ from __future__ import annotations
 from ridgeline.core import Engine
 
 from .. import traffic
+from ..formula import Work, formula
 from ..recorded import RecordedOp
-from ..work import Work, formula
 
 __all__: list[str] = []
 

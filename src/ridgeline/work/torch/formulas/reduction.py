@@ -11,8 +11,8 @@ import math
 from ridgeline.core import Engine
 
 from .. import traffic
+from ..formula import Work, formula
 from ..recorded import RecordedOp
-from ..work import Work, formula
 
 __all__: list[str] = []
 
