@@ -38,12 +38,14 @@ from .partitions import Partition, PartitionTable
 from .prediction import Prediction
 from .primitives import Primitive, PrimitiveTable
 from .quantity import Quantity, product, quotient, total
+from .relayout import Relayout
 from .run import Run
 from .samples import Samples
 from .site import Site
 from .space import Evaluate, Parameter, Space, Trial
 from .stages import Stage, StageTable
 from .timeline import Links, Timeline, Track
+from .trials import ChangeTrial, OutputCheck, Untried
 from .verdict import (
     Action,
     Bottleneck,
@@ -67,11 +69,12 @@ from .waits import Wait, WaitTable
 
 __all__ = [
     "DTYPE_BYTES", "Action", "BackendUnavailable", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetState", "BufferUse", "Caution", "Ceiling",
-    "ClockState", "ColdStart", "Column", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate",
-    "Evidence", "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "LevelRecord", "LevelSummary", "Link", "Links",
-    "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange",
-    "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision", "Prediction",
-    "Primitive", "PrimitiveTable", "Quantity", "ReadError", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "Site", "Space", "Stage",
-    "StageSummary", "StageTable", "System", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "Track", "Trial", "Tried", "TripCount",
-    "Unstable", "UsageError", "Wait", "WaitTable", "WallShares", "WallSplit", "Where", "parse_budget", "product", "quotient", "total",
+    "ChangeTrial", "ClockState", "ColdStart", "Column", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine",
+    "Evaluate", "Evidence", "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "LevelRecord", "LevelSummary", "Link",
+    "Links", "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange",
+    "OutputCheck", "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision",
+    "Prediction", "Primitive", "PrimitiveTable", "Quantity", "ReadError", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels",
+    "Site", "Space", "Stage", "StageSummary", "StageTable", "System", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "Track", "Trial", "Tried",
+    "TripCount", "Unstable", "Untried", "UsageError", "Wait", "WaitTable", "WallShares", "WallSplit", "Where", "parse_budget", "product", "quotient",
+    "total",
 ]  # fmt: skip

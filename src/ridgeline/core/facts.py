@@ -16,9 +16,11 @@ from .graph import Placement
 from .partitions import PartitionTable
 from .primitives import PrimitiveTable
 from .quantity import Quantity
+from .relayout import Relayout
 from .samples import Samples
 from .site import Site
 from .stages import StageTable
+from .trials import ChangeTrial, Untried
 from .waits import WaitTable
 
 __all__ = [
@@ -174,6 +176,9 @@ class BufferUse(msgspec.Struct, frozen=True, kw_only=True):
     `persistent`: it was there before the call and the call never writes it, so it is the same in every call; every constant is persistent too.
     `stride_bytes`: step between elements that the operator visits one after the other, where that is more than their size; null where they lie
     side by side.
+    `span_bytes`: distinct bytes of the buffer that all executions of one call touch together; null where every execution touches the same.
+    `reuse_bytes`: distinct bytes touched since these were last touched, these included (mean over the executions of a call, by logarithm); null
+    where only the order of the rows says.
     """
 
     buffer: int
@@ -182,6 +187,8 @@ class BufferUse(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool = False
     persistent: bool = False
     stride_bytes: int | None = None
+    span_bytes: int | None = None
+    reuse_bytes: int | None = None
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -306,6 +313,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         cannot: instrument → why it is not to be had here, so that a diagnosis does not ask for it again.
         outside_s: seconds of starting the process, for commands.
+        trials: changes that were tried beside the original; untried: those that were not, and why.
     """
 
     target: TargetInfo
@@ -325,6 +333,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     operators: OpTable | None = None
     partitions: PartitionTable | None = None
     primitives: PrimitiveTable | None = None
+    relayouts: tuple[Relayout, ...] | None = None
     waits: WaitTable | None = None
     cold: ColdStart | None = None
     dispatch: DispatchFit | None = None
@@ -333,3 +342,5 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     levels: tuple[LevelRecord, ...] = ()
     warnings: tuple[Caution, ...] = ()
     cannot: dict[str, str] = {}
+    trials: tuple[ChangeTrial, ...] = ()
+    untried: tuple[Untried, ...] = ()
