@@ -11,6 +11,7 @@ import msgspec
 
 from .facts import Caution, ClockState
 from .quantity import Quantity
+from .trials import Untried
 
 __all__ = [
     "Action",
@@ -186,15 +187,46 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """An action that was applied and measured against the original."""
+    """A change that was applied and measured against the original.
+
+    Args:
+        action: the action of the diagnosis that it carried out; of a control the change's own name.
+        id: of that action, empty for a control.
+        verdict: `faster`, `slower`, `same`, `inconclusive` or `failed`.
+        speedup: (low, high) that was found; null where the trial failed.
+        promised: (low, high) of the action; null for a control, of which nothing was promised.
+        kept: whether it is recommended: faster beyond the noise, the tail no worse, the output equal.
+        output_ok: whether the output was equal within the tolerance; false too where it could not be compared, `reason` then says so.
+        output: `equal`, `differs` or `unknown`.
+        change: name of the change in the registry.
+        control: whether the diagnosis did not propose it.
+        promise: `kept` where the median of what was found lies in the promised interval, `refuted` where the whole found interval lies outside,
+            `open` in between; null without a promise.
+        found: the median speedup.
+        tail: verdict on the 95th percentile.
+        difference: largest difference of an output, relative to the largest magnitude of its array; null where not known.
+        tolerance: what was allowed.
+        metric: `latency` of one call or `period` between results.
+        reason: why it failed, is not kept, or what to know when keeping it.
+    """
 
     action: str
     id: str
     verdict: str
-    speedup: tuple[float, float]
-    promised: tuple[float, float]
+    speedup: tuple[float, float] | None
+    promised: tuple[float, float] | None
     kept: bool
     output_ok: bool
+    output: Literal["equal", "differs", "unknown"] = "unknown"
+    change: str = ""
+    control: bool = False
+    promise: Literal["kept", "refuted", "open"] | None = None
+    found: float | None = None
+    tail: str = "inconclusive"
+    difference: float | None = None
+    tolerance: float = 0.0
+    metric: Metric = "latency"
+    reason: str = ""
 
 
 class RunnerUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -248,15 +280,34 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", t
     missing: tuple[str, ...] = ()
     run: str | None = None
     command: str = ""
+    untried: tuple[Untried, ...] = ()
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.experiment/1"):
-    """A promise and what came of it."""
+    """A promise and what came of it.
+
+    Args:
+        diagnosis: id of the run that promised.
+        action: what was promised; null for a control.
+        before, after: what was compared, for a person.
+        found: (low, high) speedup that was found; null where the trial failed.
+        verdict: of the comparison.
+        kept: whether the change is recommended.
+        change: name of the change in the registry.
+        target, machine: of the run.
+        promise: as in `Tried`.
+        tried: all that the trial said.
+    """
 
     diagnosis: str
-    action: Action
+    action: Action | None
     before: str
     after: str
     found: tuple[float, float] | None = None
-    verdict: Literal["faster", "slower", "same", "inconclusive", "incomparable"] = "inconclusive"
+    verdict: Literal["faster", "slower", "same", "inconclusive", "incomparable", "failed"] = "inconclusive"
     kept: bool = False
+    change: str = ""
+    target: str = ""
+    machine: str = ""
+    promise: Literal["kept", "refuted", "open"] | None = None
+    tried: Tried | None = None

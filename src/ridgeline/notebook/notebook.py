@@ -114,7 +114,7 @@ class Notebook:
     def add_experiment(self, experiment: Experiment, identity: str) -> None:
         """Keep `experiment` under `identity` (see `new_run_id`)."""
         row = {
-            "id": identity, "diagnosis": experiment.diagnosis, "action": experiment.action.action, "verdict": experiment.verdict,
+            "id": identity, "diagnosis": experiment.diagnosis, "action": _action_of(experiment), "verdict": experiment.verdict,
             "document": _text(experiment, None),
         }  # fmt: skip
         columns = "id, diagnosis, action, verdict, document"
@@ -200,6 +200,11 @@ class _StoredBlobs:
         if not rows:
             raise ReadError("the blob of a column", found=f"no blob {digest} in {self._database.place}", remedy="restore the notebook from a copy")
         return bytes(rows[0][0])
+
+
+def _action_of(experiment: Experiment) -> str:
+    """The action that was promised; of a control the name of the change."""
+    return experiment.action.action if experiment.action is not None else experiment.change
 
 
 def _row(run: Run) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ridgeline.core.units import format_quantity, format_share
 from .measured import measured_sections
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, share, speedup, words
 from .recipe import doubt_sections, recipe_section
+from .tried import tried_sections
 
 __all__ = ["BOUND_WORDS", "page", "place"]
 
@@ -36,7 +37,7 @@ def page(diagnosis: Diagnosis) -> Page:
         sections=(
             _verdict(diagnosis),
             _what_to_do(diagnosis),
-            *_tried(diagnosis),
+            *tried_sections(diagnosis),
             *measured_sections(diagnosis),
             *_evidence(diagnosis),
             *_runners_up(diagnosis),
@@ -151,21 +152,6 @@ def _span(low: float, high: float) -> str:
     """Two times as `2.60 ms – 3.50 ms`, or one where they are written alike."""
     ends = format_quantity(low, "s"), format_quantity(high, "s")
     return ends[0] if ends[0] == ends[1] else " – ".join(ends)
-
-
-def _tried(diagnosis: Diagnosis) -> tuple[Section, ...]:
-    if not diagnosis.tried:
-        return ()
-    columns = ("change", "verdict", "found", "promised", "output", "kept")
-    rows = tuple(
-        (
-            words(trial.action), words(trial.verdict), speedup(trial.speedup), speedup(trial.promised),
-            words("unchanged" if trial.output_ok else "CHANGED"), words("yes" if trial.kept else "no"),
-        )
-        for trial in diagnosis.tried
-    )  # fmt: skip
-    table = Table(caption="changes that were tried, against their promise", columns=tuple(Column(title=name) for name in columns), rows=rows)
-    return (Section(title="What was tried", blocks=(table,)),)
 
 
 def _evidence(diagnosis: Diagnosis) -> tuple[Section, ...]:
