@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ridgeline.core import Diagnosis, GroundTruth, LevelSummary, OperatorSummary
 from ridgeline.stats import minimum_samples
 
@@ -114,14 +116,17 @@ _OPERATOR_COLUMNS = (
 def _operators(diagnosis: Diagnosis) -> tuple[Block, ...]:
     if not diagnosis.operators:
         return (Paragraph(text="No operators were seen: the target has none, or their level was skipped (see the levels)."),)
+    return (operator_table(diagnosis.operators, OPERATORS_SHOWN), *partition_blocks(diagnosis))
+
+
+def operator_table(operators: Sequence[OperatorSummary], most: int) -> Table:
+    """The operators that take the most time, at most `most`; the note counts the others."""
     # Stable: operators without a time keep the order of the diagnosis, behind those that have one.
-    ranked = sorted(diagnosis.operators, key=lambda op: -(op.total_s if op.total_s is not None else -1.0))
-    shown = ranked[:OPERATORS_SHOWN]
+    ranked = sorted(operators, key=lambda op: -(op.total_s if op.total_s is not None else -1.0))
+    shown = ranked[:most]
     note = f"{len(ranked) - len(shown)} more in the JSON." if len(ranked) > len(shown) else ""
     caption = "operators by time; f_c and f_b are shares of the compute and bandwidth ceilings, with intervals"
-    blocks: list[Block] = [Table(caption=caption, columns=_OPERATOR_COLUMNS, rows=tuple(_operator_row(op) for op in shown), note=note)]
-    blocks += _partitions(diagnosis)
-    return tuple(blocks)
+    return Table(caption=caption, columns=_OPERATOR_COLUMNS, rows=tuple(_operator_row(op) for op in shown), note=note)
 
 
 def _operator_row(op: OperatorSummary) -> tuple[Cell, ...]:
@@ -136,7 +141,8 @@ def _operator_row(op: OperatorSummary) -> tuple[Cell, ...]:
     )  # fmt: skip
 
 
-def _partitions(diagnosis: Diagnosis) -> list[Block]:
+def partition_blocks(diagnosis: Diagnosis) -> list[Block]:
+    """How the graph was cut between providers; nothing where it was not."""
     cut = diagnosis.partitions
     if cut is None:
         return []
