@@ -7,6 +7,7 @@
 #include "isa.h"
 #include "latency.h"
 #include "sampler.h"
+#include "stages.h"
 #include "states.h"
 #include "stream.h"
 
@@ -29,6 +30,9 @@ static PyMethodDef methods[] = {
     {"sampler_count", native_sampler_count, METH_NOARGS, "sampler_count() -> samples so far"},
     {"states_start", native_states_start, METH_VARARGS, "states_start(interval_s): watch the calling thread's state"},
     {"states_stop", native_states_stop, METH_NOARGS, "states_stop() -> (awake, served, alone, disk)"},
+    {"stages_start", native_stages_start, METH_VARARGS, "stages_start(most, resources, lane_name, opening, closing): record stages"},
+    {"stages_stop", native_stages_stop, METH_NOARGS, "stages_stop() -> (events, names, sites, lanes, missed, open)"},
+    {"stages_discard", native_stages_discard, METH_NOARGS, "stages_discard(): forget a recorder that runs, as after a fork"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -38,5 +42,8 @@ PyMODINIT_FUNC PyInit__native(void)
 {
     if (counters_init() != 0)
         return PyErr_NoMemory();
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+    if (module != NULL && stages_init(module) != 0)
+        Py_CLEAR(module);
+    return module;
 }

@@ -14,6 +14,7 @@ _HOMES = {
     "diagnose": "ridgeline.flows.diagnose",
     "doctor": "ridgeline.flows.doctor",
     "probe": "ridgeline.flows.probe",
+    "stage": "ridgeline.measurement.stages.stage",
     "Device": "ridgeline.core",
     "Diagnosis": "ridgeline.core",
     "Facts": "ridgeline.core",
@@ -22,7 +23,7 @@ _HOMES = {
     "Run": "ridgeline.core",
 }
 
-__all__ = ["Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "diagnose", "doctor", "probe"]
+__all__ = ["Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "diagnose", "doctor", "probe", "stage"]
 
 
 def __getattr__(name: str) -> object:

@@ -7,7 +7,8 @@ from .core import Run as Run
 from .flows.diagnose import diagnose as diagnose
 from .flows.doctor import doctor as doctor
 from .flows.probe import probe as probe
+from .measurement.stages.stage import stage as stage
 
-__all__ = ["Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "diagnose", "doctor", "probe"]
+__all__ = ["Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "diagnose", "doctor", "probe", "stage"]
 
 __version__: str

@@ -3,6 +3,10 @@
 No function holds the interpreter lock while it measures. `cpus` names each CPU once; one thread is pinned to each.
 """
 
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
 from _typeshed import WriteableBuffer
 
 def isa() -> tuple[str, ...]:
@@ -72,3 +76,48 @@ def states_start(interval_s: float, /) -> None:
 
 def states_stop() -> tuple[int, int, int, int]:
     """(awake, asleep while another thread of the process runs, asleep alone, in uninterruptible sleep): looks that saw each."""
+
+class Stage:
+    """A named part of a program as a context manager; re-entrant, usable from several threads and tasks at once. Records nothing by itself.
+
+    Args:
+        name: as it will be reported.
+        device: device, stream or queue that its work is given to.
+        synchronise: whether a recorder waits for that device at the end.
+    """
+
+    def __new__(cls, name: str, *, device: object = None, synchronise: bool = False) -> Self: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None, /) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def device(self) -> object: ...
+    @property
+    def synchronise(self) -> bool: ...
+    site: tuple[str, int, str] | None
+
+def stages_start(
+    most: int,
+    resources: bool,
+    lane_name: Callable[[], str] | None,
+    opening: Callable[[Stage], object] | None,
+    closing: Callable[[Stage, object, int], bool] | None,
+    /,
+) -> None:
+    """Record every stage of every thread, at most `most` events (1 … 2**24). RuntimeError if a recorder runs already.
+
+    resources: read CPU clocks and the count of `sampler_start`'s samples at both ends as well.
+    lane_name: called once in each thread. opening: called at entry, its result is `closing`'s second argument; closing: called with the event's id
+    at exit, returns whether it waited, so that the end is read again. What hooks raise is dropped.
+    """
+
+def stages_stop() -> tuple[bytes, list[str], list[tuple[str, int, str] | None], list[str], int, int]:
+    """Stop it: (events, names by index, sites by index of the name, lanes by index, events that did not fit, stages still open).
+
+    An event is six int64 and four int32: id, id of the enclosing one (−1 at the top), start and end of the monotonic clock in ns, CPU ns of the
+    thread and of the process; index of the name (−1 beyond 4096 names), of the lane, and the samples counted at both ends.
+    """
+
+def stages_discard() -> None:
+    """Forget a recorder that runs and what it recorded, as in the child of a fork."""
