@@ -217,7 +217,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     promised: tuple[float, float] | None
     kept: bool
     output_ok: bool
-    output: Literal["equal", "differs", "unknown"] = "unknown"
+    output: str = "unknown"
     change: str = ""
     control: bool = False
     promise: Literal["kept", "refuted", "open"] | None = None
