@@ -1,4 +1,4 @@
-"""What threads waited for: locks, queues, futures, devices and other processes, and who held them up."""
+"""What threads waited for: locks, queues, futures, devices and other processes, who held them up, and what went on meanwhile."""
 
 from __future__ import annotations
 
@@ -11,22 +11,31 @@ from .site import Site
 
 __all__ = ["Wait", "WaitKind", "WaitTable"]
 
-WaitKind = Literal["lock", "condition", "queue", "future", "join", "device", "process", "sleep", "socket", "file", "spin", "other"]
+WaitKind = Literal["lock", "condition", "queue", "future", "join", "device", "transfer", "process", "sleep", "socket", "file", "spin", "other"]
 
 
 class Wait(msgspec.Struct, frozen=True, kw_only=True):
     """Waits of one kind at one place, per call of the target, all threads together.
 
+    What went on meanwhile is told by two shares of the waiting time; the rest of it, somebody held or wanted the interpreter's lock.
+
     Args:
-        kind: what was waited for; `spin`: the thread was busy asking whether something had happened.
-        on: name of the object, such as `threading.Lock made at pool.py:12`.
+        kind: what was waited for; `spin`: the thread was busy asking whether something had happened; `transfer`: a copy to or from a device.
+        on: name of the object, such as `threading.Lock made at pool.py:12`; for `spin` the condition that was asked.
         site: the line that waits.
         holder: the line that held it, for a lock.
-        calls: waits in one call of the target, those that found it free left out.
+        calls: waits in one call of the target, those that found it free left out; for `spin` not counted and 1.
         total_s: seconds waited, all threads together.
         caller_s: seconds of them on the thread that makes the call.
         threads: threads that waited here.
         acquisitions: times it was taken in one call of the target, contended or not; null if not counted.
+        held_s: seconds in which the lock was held; null for what is no lock.
+        longest_s: the longest single wait; null if not timed one by one.
+        native: share of the waiting in which the holder (of a lock) or any other thread worked without the interpreter's lock; null if not sampled.
+        asleep: share of the waiting in which the holder or every other thread slept; null if not sampled.
+        in_flight: tasks that the pool of a future had not finished when its wait began, on average; null if not counted.
+        capacity: workers of that pool; null if there is none.
+        moved_bytes: bytes that a transfer moved in one call of the target; null if not known.
     """
 
     kind: WaitKind
@@ -38,6 +47,20 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     holder: Site | None = None
     threads: int = 1
     acquisitions: float | None = None
+    held_s: Quantity | None = None
+    longest_s: float | None = None
+    native: float | None = None
+    asleep: float | None = None
+    in_flight: float | None = None
+    capacity: int | None = None
+    moved_bytes: float | None = None
+
+    @property
+    def interpreted(self) -> float:
+        """Share of the waiting in which what was waited for held or wanted the interpreter's lock; 0 where nothing was sampled."""
+        if self.native is None or self.asleep is None:
+            return 0.0
+        return max(0.0, 1.0 - self.native - self.asleep)
 
 
 class WaitTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,8 +70,12 @@ class WaitTable(msgspec.Struct, frozen=True, kw_only=True):
         waits: the waits.
         wall_s: wall of the calls in which they were timed.
         instrument: how they were taken.
+        interpreted_threads: threads that ran or wanted to run Python at the same time, on average; null if not sampled.
+        iterations: calls of the target that were timed.
     """
 
     waits: tuple[Wait, ...]
     wall_s: Quantity
     instrument: str
+    interpreted_threads: float | None = None
+    iterations: int = 0
