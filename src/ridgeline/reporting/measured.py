@@ -9,11 +9,11 @@ from ridgeline.stats import minimum_samples
 
 from .page import Bars, Block, Cell, Column, Pair, Pairs, Paragraph, Section, Table, count, fraction, missing, number, quantity, seconds, share, words
 
-__all__ = ["OPERATORS_SHOWN", "measured_sections"]
+__all__ = ["OPERATORS_SHOWN", "WALL_WORDS", "measured_sections", "operator_table", "partition_blocks"]
 
 #: Operators on the page; the JSON carries all of them.
 OPERATORS_SHOWN = 10
-_WALL_WORDS = {
+WALL_WORDS = {
     "kernels": "native code doing the work",
     "interpreter": "Python and framework dispatch",
     "system": "in the kernel (page faults, system calls)",
@@ -74,7 +74,7 @@ def _where_time_goes(diagnosis: Diagnosis) -> tuple[Block, ...]:
     if split is None:
         blocks.append(Paragraph(text="The wall could not be split; see what could not be measured."))
     else:
-        rows = tuple(Pair(label=name, cell=share(getattr(split, name)), note=note) for name, note in _WALL_WORDS.items())
+        rows = tuple(Pair(label=name, cell=share(getattr(split, name)), note=note) for name, note in WALL_WORDS.items())
         blocks.append(Bars(caption="shares of the wall", rows=rows))
     if diagnosis.stages:
         columns = (Column(title="stage", flexible=True), Column(title="median", right=True), Column(title="share", right=True))

@@ -1,0 +1,146 @@
+"""The report as one HTML file: the page of the diagnosis in its order, charts before the numbers, everything inlined, nothing ever requested.
+
+Decides what stands where and what the file may do (its content security policy). The drawings are left to the modules beside, the words and
+tables to `diagnosis_page`: a section that is new there appears here without a change.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+
+from ridgeline.core import Diagnosis, Facts, Run
+
+from ..blocks import block_html
+from ..diagnosis_page import page
+from ..html import html
+from ..measured import operator_table, partition_blocks
+from ..page import Block, Page, Section
+from ..pages import run_page
+from .actions import actions_chart, actions_table, tried_chart
+from .limits import OPERATORS_SHOWN, bounded, by_kind, ranked
+from .markup import NOTHING, Markup, join, tag, text
+from .roofline import plotted, roofline_chart
+from .times import latency_section, operator_bars, where_section
+from .verdict import figures, masthead
+
+__all__ = ["MOST_BYTES", "report", "run_report"]
+
+#: No report is larger, however many operators there are.
+MOST_BYTES = 5_000_000
+
+
+def run_report(run: Run) -> str:
+    """The report of a stored run; a run without a diagnosis gets the plain page of what was measured."""
+    return report(run.diagnosis, run.facts, at=run.at) if run.diagnosis is not None else html(run_page(run))
+
+
+def report(diagnosis: Diagnosis, facts: Facts | None = None, *, at: str = "") -> str:
+    """The whole report of a diagnosis.
+
+    Args:
+        diagnosis: what is shown; more than `limits` allows is left out, and the report says so.
+        facts: what it stands on, for the samples, the ceilings of the roofline and the nesting of stages; charts that need them are left out without.
+        at: when it was measured, ISO 8601.
+    """
+    shown, cut = bounded(diagnosis)
+    found = page(shown)
+    sections = [_section(section, shown, facts) for section in found.sections]
+    return _document(found, masthead(found, shown, at), [*sections, _left_out(shown, cut)], _contents(found.sections))
+
+
+def _section(section: Section, diagnosis: Diagnosis, facts: Facts | None) -> Markup:
+    """A section: its chart, and its blocks behind it; without a chart the blocks stand open."""
+    chart, blocks = _parts(section, diagnosis, facts)
+    written = Markup("".join(block_html(block) for block in blocks))
+    behind = tag("details", tag("summary", text("Numbers")), written) if chart and blocks else written
+    return tag("section", tag("h2", text(section.title), id=_anchor(section.title)), chart, behind, aria_labelledby=_anchor(section.title))
+
+
+def _parts(section: Section, diagnosis: Diagnosis, facts: Facts | None) -> tuple[Markup, Sequence[Block]]:
+    match section.title:
+        case "Verdict":
+            return figures(diagnosis), section.blocks
+        case "What to do":
+            return actions_chart(diagnosis), (actions_table(diagnosis),) if diagnosis.actions else section.blocks
+        case "What was tried":
+            return tried_chart(diagnosis), section.blocks
+        case "How long it really takes" if diagnosis.ground_truth is not None:
+            return latency_section(diagnosis, facts), section.blocks
+        case "Where the time goes":
+            return where_section(diagnosis, facts), section.blocks
+        case "Operators" if diagnosis.operators:
+            return _operators(diagnosis, facts)
+        case _:
+            return NOTHING, section.blocks
+
+
+def _operators(diagnosis: Diagnosis, facts: Facts | None) -> tuple[Markup, Sequence[Block]]:
+    first, rest = ranked(diagnosis.operators)
+    points = plotted(first)
+    main = diagnosis.bottleneck.where.operator if diagnosis.bottleneck else None
+    device = facts.device if facts is not None else None
+    said = _roofline_note(len(first), len(points), len(rest), roofs=device is not None)
+    drawn = (
+        tag("figure", tag("figcaption", text("roofline")), tag("p", text(said), class_="sub"), _wide(roofline_chart(points, device, main)))
+        if points
+        else tag("p", text("No operator has a place on a roofline: none is known with arithmetic, bytes and time together."), class_="sub")
+    )
+    tables: list[Block] = [operator_table(first, OPERATORS_SHOWN)]
+    if rest:
+        tables.append(by_kind(rest))
+    return join((drawn, operator_bars(first, main))), [*tables, *partition_blocks(diagnosis)]
+
+
+def _roofline_note(shown: int, points: int, summed: int, *, roofs: bool) -> str:
+    parts = ["Area is the share of the time; the arrow leads to the roof that limits the operator. Point at one, or focus it and use the arrow keys."]
+    if not roofs:
+        parts.append("The roofs of the machine are not part of this diagnosis.")
+    if points < shown:
+        parts.append(f"{shown - points} of {shown} operators have no place here: they only move data, or their work or time is not known.")
+    if summed:
+        parts.append(f"{summed} more that take less time are summed by kind in the table.")
+    return " ".join(parts)
+
+
+def _wide(chart: Markup) -> Markup:
+    return tag("div", chart, class_="scroll")
+
+
+def _left_out(diagnosis: Diagnosis, cut: Sequence[str]) -> Markup:
+    summed = len(diagnosis.operators) - OPERATORS_SHOWN
+    notes = [*cut, *([f"{summed} operators summed by kind"] if summed > 0 else [])]
+    if not notes:
+        return NOTHING
+    said = f"To stay small this page leaves out: {'; '.join(notes)}. The JSON of the run has all of it."
+    return tag("section", tag("h2", text("Left out")), tag("p", text(said)))
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def _contents(sections: Sequence[Section]) -> Markup:
+    links = [tag("a", text(section.title), href=f"#{_anchor(section.title)}") for section in sections if section.title != "Verdict"]
+    return tag("nav", *links, aria_label="Sections")
+
+
+def _asset(name: str) -> Markup:
+    return Markup(files(__package__).joinpath(name).read_text(encoding="utf-8").strip())
+
+
+def _document(found: Page, head: Markup, sections: Sequence[Markup], contents: Markup) -> str:
+    script = _asset("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # The file may show itself and run its own script, and nothing else, whatever a name in it contains.
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"{tag('title', text(found.title))}\n<style>\n{_asset('report.css')}\n</style>\n</head>\n<body>\n"
+        f"{head}\n{contents}\n{tag('main', *sections)}\n<script>{script}</script>\n</body>\n</html>\n"
+    )

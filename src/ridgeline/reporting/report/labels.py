@@ -1,0 +1,82 @@
+"""Where labels stand so that none covers another: the first place that is free, or none at all.
+
+The width of a text is estimated, since only the browser knows its font; the estimate errs on the wide side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..text import width
+from .markup import NOTHING, Markup, tag, text
+
+__all__ = ["Places"]
+
+_CHARACTER, _LINE = 6.6, 14.0
+Box = tuple[float, float, float, float]
+
+
+class Places:
+    """The room of a plot and what is taken of it, in units of the drawing."""
+
+    def __init__(self, *, left: float, top: float, right: float, bottom: float) -> None:
+        self._room = (left, top, right, bottom)
+        self._upright: list[Box] = []
+        # Labels along a line are compared in a system turned by its angle.
+        self._turned: list[Box] = []
+
+    def block(self, x: float, y: float, radius: float) -> None:
+        """Keep a circle free of labels."""
+        self._upright.append((x - radius, y - radius, x + radius, y + radius))
+
+    def find(self, label: str, places: Sequence[tuple[float, float, str]], *, anyway: bool = False) -> Markup:
+        """The label at the first free of `places` (x, baseline, anchor); nothing where all are taken, the first one if it must stand `anyway`."""
+        for x, y, anchor in places:
+            box = self._box(label, x, y, anchor)
+            if self._inside(box) and not any(_overlap(box, other) for other in self._upright):
+                self._upright.append(box)
+                return tag("text", text(label), x=x, y=y, text_anchor=anchor, class_="label")
+        if not anyway or not places:
+            return NOTHING
+        x, y, anchor = places[0]
+        self._upright.append(self._box(label, x, y, anchor))
+        return tag("text", text(label), x=x, y=y, text_anchor=anchor, class_="label")
+
+    def along(self, label: str, start: tuple[float, float], end: tuple[float, float]) -> Markup:
+        """The label just above the line from `start` to `end` (to the right), turned with it; nothing where no part of the line has room."""
+        (x1, y1), (x2, y2) = start, end
+        angle = math.atan2(y2 - y1, x2 - x1)
+        length = math.hypot(x2 - x1, y2 - y1)
+        needed = width(label) * _CHARACTER
+        free = length - needed
+        for part in (0.04, 0.3, 0.6, 0.9):
+            if free <= 0:
+                break
+            along = part * free
+            x, y = x1 + along * math.cos(angle), y1 + along * math.sin(angle)
+            box = _turned(x, y, angle, needed)
+            if not any(_overlap(box, other) for other in self._turned):
+                self._turned.append(box)
+                turn = f"translate({x:.1f} {y:.1f}) rotate({math.degrees(angle):.2f})"
+                return tag("text", text(label), x=0.0, y=-5.0, transform=turn, class_="label")
+        return NOTHING
+
+    def _box(self, label: str, x: float, y: float, anchor: str) -> Box:
+        wide = width(label) * _CHARACTER
+        left = x - wide if anchor == "end" else x
+        return (left, y - _LINE + 3, left + wide, y + 3)
+
+    def _inside(self, box: Box) -> bool:
+        left, top, right, bottom = self._room
+        return box[0] >= left and box[1] >= top and box[2] <= right and box[3] <= bottom
+
+
+def _turned(x: float, y: float, angle: float, length: float) -> Box:
+    u = x * math.cos(angle) + y * math.sin(angle)
+    v = -x * math.sin(angle) + y * math.cos(angle)
+    return (u, v - _LINE - 4, u + length, v - 2)
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
