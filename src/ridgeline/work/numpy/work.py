@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from ridgeline.core import BufferUse
 from ridgeline.work.work import Work
 
 from . import elementwise, movement, products, reductions  # each registers its formulas
 from .call import Call, formula_for
 from .facts import ArrayFacts, merge
+from .walk import steps
 
 __all__ = ["work_of"]
 
@@ -38,8 +42,20 @@ def work_of(kind: str, inputs: Sequence[ArrayFacts], outputs: Sequence[ArrayFact
         return Work(group="random", flop=None, reads=merge(inputs), writes=merge(outputs), reason="the rate of a generator is no ceiling")
     found = formula_for(kind)
     if found is not None:
-        return found(call)
+        return _stepped(found(call), call)
     if kind.startswith("builtins.") and inputs:
         reason = "the interpreter goes through the array one element at a time"
         return Work(group="python", flop=None, reads=merge(inputs), writes=merge(outputs), reason=reason)
     return Work(group="other", flop=None, reads=merge(inputs), writes=merge(outputs), reason=f"no formula for {kind}; bytes from its shapes")
+
+
+def _stepped(work: Work, call: Call) -> Work:
+    """The work with the steps at which it walks through its operands."""
+    found = steps(call, work.group)
+    if not found:
+        return work
+
+    def stepped(uses: tuple[BufferUse, ...] | None) -> tuple[BufferUse, ...] | None:
+        return None if uses is None else tuple(msgspec.structs.replace(use, stride_bytes=found.get(use.buffer)) for use in uses)
+
+    return msgspec.structs.replace(work, reads=stepped(work.reads), writes=stepped(work.writes))

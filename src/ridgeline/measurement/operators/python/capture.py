@@ -7,7 +7,7 @@ A block of memory is known by address and size. An address that the allocator ha
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ import numpy as np
 
 from ridgeline.work.numpy import ArrayFacts
 
+from .identity import fingerprint, known_arguments
 from .kinds import Kinds
 from .naming import kind_of
 
@@ -34,6 +35,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         options: small arguments that decide the work: keywords by name, `args` the positional ones with `None` for arrays.
         calls_back: whether it was given code of the user to run.
         arrays: whether any array took part.
+        arguments: what it was given besides arrays; `None` where that was not taken down or cannot be compared.
+        prints: fingerprints of the inputs' contents, in their order; empty where none were taken.
     """
 
     kind: str
@@ -42,17 +45,32 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     calls_back: bool = False
     arrays: bool = True
+    arguments: Hashable | None = None
+    prints: tuple[Hashable, ...] = ()
 
 
 class Blocks:
-    """Numbers for blocks of memory, in order of first sight."""
+    """Numbers for blocks of memory, in order of first sight.
+
+    Attributes:
+        careful: whether captures take down arguments and fingerprints, by which repeated work is told.
+        poked: blocks of which single elements were stored.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, int], int] = {}
+        self.careful = True
+        self.poked: set[int] = set()
 
     def number(self, address: int, size_bytes: int) -> int:
         """The number of a block."""
         return self._numbers.setdefault((address, size_bytes), len(self._numbers))
+
+    def poke(self, array: Any) -> None:
+        """An element of a numpy array was stored, which is no event of its own."""
+        if isinstance(array, np.ndarray):
+            root = root_of(array)
+            self.poked.add(self.number(root.__array_interface__["data"][0], int(root.nbytes)))
 
 
 def root_of(array: Any) -> Any:
@@ -66,13 +84,15 @@ def array_facts(array: Any, blocks: Blocks, known: Iterable[int] = ()) -> ArrayF
     """Facts of one array; it is fresh when its block owns its memory and is not one of the `known` root objects (ids)."""
     root = root_of(array)
     size = int(root.nbytes)
+    start = root.__array_interface__["data"][0]
     return ArrayFacts(
         shape=array.shape,
         dtype=array.dtype.name,
         item_bytes=array.dtype.itemsize,
         strides=array.strides,
-        buffer=blocks.number(root.__array_interface__["data"][0], size),
+        buffer=blocks.number(start, size),
         buffer_bytes=size,
+        offset=array.__array_interface__["data"][0] - start,
         fresh=bool(root.flags.owndata) and id(root) not in known,
     )
 
@@ -93,7 +113,8 @@ def seen_operator(kind: str, operands: tuple[Any, ...], result: Any, kinds: Kind
     if any(kinds[type(value)] == kinds.TORCH for value in (*operands, result)):
         return Seen(kind="torch." + kind.removeprefix("numpy."))
     inputs = arrays_in(operands, kinds)
-    return _seen(kind, inputs, inputs, arrays_in((result,), kinds), {"args": _small(operands, kinds)}, blocks)
+    arguments = known_arguments(operands, kinds) if blocks.careful else None
+    return _seen(kind, inputs, inputs, arrays_in((result,), kinds), {"args": _small(operands, kinds)}, blocks, arguments=arguments)
 
 
 def seen_call(
@@ -116,7 +137,8 @@ def seen_call(
     outputs = arrays_in((result,), kinds) or written
     options = {"args": ((None,) if method else ()) + _small(args, kinds)} | {n: _small((v,), kinds)[0] for n, v in kwargs.items() if n != "out"}
     options["method"] = bool(method)
-    return _seen(kind, inputs, [*inputs, *written], outputs, options, blocks, calls_back=calls_back)
+    arguments = _arguments(owner, args, kwargs, kinds) if blocks.careful and not calls_back else None
+    return _seen(kind, inputs, [*inputs, *written], outputs, options, blocks, calls_back=calls_back, arguments=arguments)
 
 
 def seen_store(target: Any, index: Any, value: Any, kinds: Kinds, blocks: Blocks) -> Seen:
@@ -134,12 +156,22 @@ def seen_store(target: Any, index: Any, value: Any, kinds: Kinds, blocks: Blocks
         except (AttributeError, IndexError, TypeError, ValueError):
             part = whole
         part, kind = msgspec.structs.replace(part, fresh=False), "numpy.copyto"
-    inputs = tuple(array_facts(array, blocks, {id(root_of(array))}) for array in [*arrays_in((value,), kinds), *indices])
-    return Seen(kind=kind, inputs=inputs, outputs=(part,))
+    given = [*arrays_in((value,), kinds), *indices]
+    inputs = tuple(array_facts(array, blocks, {id(root_of(array))}) for array in given)
+    arguments = known_arguments((value,), kinds) if blocks.careful else None
+    return Seen(kind=kind, inputs=inputs, outputs=(part,), arguments=arguments, prints=_prints(given, blocks))
 
 
 def _seen(
-    kind: str, inputs: list[Any], known: list[Any], outputs: list[Any], options: dict[str, Any], blocks: Blocks, *, calls_back: bool = False
+    kind: str,
+    inputs: list[Any],
+    known: list[Any],
+    outputs: list[Any],
+    options: dict[str, Any],
+    blocks: Blocks,
+    *,
+    calls_back: bool = False,
+    arguments: Hashable | None = None,
 ) -> Seen:
     roots = {id(root_of(array)) for array in known}
     return Seen(
@@ -149,7 +181,20 @@ def _seen(
         options=options,
         calls_back=calls_back,
         arrays=bool(inputs or outputs),
+        arguments=arguments,
+        prints=_prints(inputs, blocks),
     )
+
+
+def _prints(arrays: list[Any], blocks: Blocks) -> tuple[Hashable, ...]:
+    return tuple(fingerprint(array) for array in arrays) if blocks.careful else ()
+
+
+def _arguments(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any], kinds: Kinds) -> Hashable | None:
+    """All that a call was given: its owner where it is a method, its arguments, its keywords with their names."""
+    given = () if owner is None or isinstance(owner, types.ModuleType | type) else (owner,)
+    found = known_arguments((*given, *args, *kwargs.values()), kinds)
+    return None if found is None else (found, tuple(kwargs))
 
 
 def _small(values: tuple[Any, ...], kinds: Kinds) -> tuple[Any, ...]:

@@ -142,7 +142,7 @@ def _store(recorder: Recorder, inplace: Hook) -> Hook:
 
 
 def _item_hooks(recorder: Recorder) -> dict[str, Hook]:
-    kinds, hits = recorder.kinds, recorder.hits
+    kinds, hits, blocks = recorder.kinds, recorder.hits, recorder.blocks
     taken = _described(recorder, "numpy.take")
 
     def stored(operands: tuple[Any, ...], _: Any) -> Seen:
@@ -161,6 +161,8 @@ def _item_hooks(recorder: Recorder) -> dict[str, Hook]:
     def setitem(site: int, value: Any, container: Any, index: Any, /) -> None:
         if not kinds[type(container)] or _is_element(index, container):
             hits[site] += 1
+            if blocks.careful and kinds[type(container)]:
+                blocks.poke(container)
             container[index] = value
             return
         recorder.measured(site, operator.setitem, (container, index, value), stored, (container, index, value))
@@ -168,6 +170,8 @@ def _item_hooks(recorder: Recorder) -> dict[str, Hook]:
     def load_item(site: int, container: Any, index: Any, /) -> _Item:
         # numpy sees that a slice is stored onto itself and copies nothing, so only a scatter is an operation.
         moves = bool(kinds[type(container)]) and not _is_basic(index)
+        if blocks.careful and kinds[type(container)] and _is_element(index, container):
+            blocks.poke(container)
         return _Item(container, index, getitem(site, container, index), setitem if moves else None)
 
     return {"getitem": getitem, "setitem": setitem, "load_item": load_item}

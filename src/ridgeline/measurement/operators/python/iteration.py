@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from .capture import Seen
 from .tape import Event, Tape
 
-__all__ = ["Iteration", "Track", "lend", "same_way", "snapshot"]
+__all__ = ["NO_KIND", "Iteration", "RowKey", "Track", "lend", "ordered", "row_key", "same_way", "snapshot"]
+
+#: What executions of one row have in common: place, kind, shapes.
+RowKey = tuple[object, ...]
+NO_KIND = Seen(kind="other", arrays=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,3 +54,14 @@ def lend(detailed: Iteration, plain: Iteration) -> Iteration:
         for to, by in zip(plain.tracks, detailed.tracks, strict=True)
     ]
     return Iteration(wall_ns=plain.wall_ns, check_ns=plain.check_ns, tracks=tuple(tracks))
+
+
+def ordered(iteration: Iteration) -> list[Event]:
+    """Events of all threads by their start."""
+    return sorted((event for track in iteration.tracks for event in track.events), key=lambda event: event.start_ns)
+
+
+def row_key(event: Event) -> RowKey:
+    """Executions with equal keys are one row of the table."""
+    seen = event.seen or NO_KIND
+    return (event.site, seen.kind, tuple((a.shape, a.dtype) for a in seen.inputs), tuple((a.shape, a.dtype) for a in seen.outputs))

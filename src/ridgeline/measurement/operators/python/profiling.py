@@ -18,6 +18,7 @@ from ridgeline.core import OpTable, RidgelineError, TargetFailed
 
 from .iteration import Iteration, Track, lend, same_way, snapshot
 from .recorder import LONG_NS, Recorder
+from .repeats import repeats
 from .table import tabulate
 
 __all__ = ["Load", "profile"]
@@ -81,6 +82,7 @@ def _profiled(recorder: Recorder, call: Callable[[], Any], iterations: int, budg
     # One call more finds the steady state: what the first allocates once or caches, the later ones find.
     detailed = first if long else _iteration(recorder, call)
     recorder.slow = _slow_sites(detailed)
+    recorder.blocks.careful = False
     count = 1 if long else max(3, min(iterations, int(budget_s / max(detailed.wall_ns * 1e-9, 1e-9))))
     recorder.detail = False
     timed: list[Iteration] = []
@@ -94,7 +96,9 @@ def _profiled(recorder: Recorder, call: Callable[[], Any], iterations: int, budg
         recorder.detail = True
         timed = [_iteration(recorder, call) for _ in range(count)]
         note = "the calls differ from one another, so each was recorded in full"
-    return tabulate(timed, recorder.sites.places, pool=len(os.sched_getaffinity(0)), python_calls=python_calls, note=note)
+    repeated = repeats(detailed, recorder.blocks.poked)
+    pool = len(os.sched_getaffinity(0))
+    return tabulate(timed, recorder.sites.places, pool=pool, python_calls=python_calls, note=note, repeated=repeated)
 
 
 def _iteration(recorder: Recorder, call: Callable[[], Any]) -> Iteration:

@@ -7,7 +7,7 @@ for which; work comes from `ridgeline.work.numpy` by way of `classify`.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -20,9 +20,10 @@ from ridgeline.work.numpy import ArrayFacts, Work, precision_of
 
 from .capture import Seen
 from .classify import Cpu, classify
-from .iteration import Iteration
+from .iteration import NO_KIND, Iteration, RowKey, ordered, row_key
 from .sites import Place
 from .tape import Event
+from .touches import Use, touches
 
 __all__ = ["ROW_LIMIT", "describe_shapes", "tabulate"]
 
@@ -31,7 +32,6 @@ _SHORT = {
     "float64": "f64", "float32": "f32", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8", "uint64": "u64",
     "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "b1", "complex64": "c64", "complex128": "c128",
 }  # fmt: skip
-_NO_KIND = Seen(kind="other", arrays=False)
 #: OpenBLAS keeps a product on the calling thread up to these sizes (interface/gemm.c and gemv.c, GEMM_MULTITHREAD_THRESHOLD = 4), in FLOP.
 _ONE_THREAD_FLOP = {"gemm": 2 * 4 * 65536, "gemv": 2 * 4 * 2304}
 
@@ -55,11 +55,14 @@ class _Group:
             self.cpu = [old + new for old, new in zip(self.cpu, read, strict=True)]
 
 
-_Key = tuple[object, ...]
-
-
 def tabulate(
-    iterations: Sequence[Iteration], places: Sequence[Place], *, pool: int = 1, python_calls: float | None = None, note: str = ""
+    iterations: Sequence[Iteration],
+    places: Sequence[Place],
+    *,
+    pool: int = 1,
+    python_calls: float | None = None,
+    note: str = "",
+    repeated: Mapping[Hashable, tuple[int, int]] | None = None,
 ) -> OpTable:
     """Rows in order of first execution, each with exclusive seconds per call, work and buffers.
 
@@ -71,6 +74,7 @@ def tabulate(
         pool: threads that the libraries may use.
         python_calls: see `OpTable`.
         note: to add to the instrument's text.
+        repeated: see `repeats`.
 
     Raises:
         UsageError: no iterations.
@@ -82,7 +86,12 @@ def tabulate(
     index = {key: number for number, key in enumerate(groups)}
     persistent = _persistent(iterations[-1], works, index)
     after = _edges(iterations[-1], works, index)
-    rows = [_row(group, works[key], places, len(iterations), pool, persistent, after[index[key]]) for key, group in groups.items()]
+    used = touches(iterations[-1], {key for key, work in works.items() if work.group == "view"})
+    rows = []
+    for key, group in groups.items():
+        work = _placed(works[key], persistent, used.get(key, {}))
+        row = _row(group, work, places, len(iterations), pool, after[index[key]])
+        rows.append(_counted(row, (repeated or {}).get(key)))
     return OpTable(
         rows=tuple(rows),
         instrument="; ".join(part for part in (f"call recorder on the source, {len(iterations)} calls", note) if part),
@@ -105,22 +114,13 @@ def _one(array: ArrayFacts) -> str:
     return f"{_SHORT.get(array.dtype, array.dtype)}[{','.join(map(str, array.shape))}]"
 
 
-def _key(event: Event) -> _Key:
-    seen = event.seen or _NO_KIND
-    return (event.site, seen.kind, tuple((a.shape, a.dtype) for a in seen.inputs), tuple((a.shape, a.dtype) for a in seen.outputs))
-
-
-def _ordered(iteration: Iteration) -> list[Event]:
-    return sorted((event for track in iteration.tracks for event in track.events), key=lambda event: event.start_ns)
-
-
-def _grouped(iterations: Sequence[Iteration]) -> dict[_Key, _Group]:
-    groups: dict[_Key, _Group] = {}
+def _grouped(iterations: Sequence[Iteration]) -> dict[RowKey, _Group]:
+    groups: dict[RowKey, _Group] = {}
     for number, iteration in enumerate(iterations):
-        for event in _ordered(iteration):
-            key = _key(event)
+        for event in ordered(iteration):
+            key = row_key(event)
             if key not in groups:
-                seen = event.seen or _NO_KIND
+                seen = event.seen or NO_KIND
                 if len(groups) >= ROW_LIMIT:  # what is left over goes by kind, without a place
                     key, seen = (-1, seen.kind), msgspec.structs.replace(seen, inputs=(), outputs=(), arrays=False)
                 groups.setdefault(key, _Group(key[0] if isinstance(key[0], int) else -1, seen, describe_shapes(seen)))
@@ -130,17 +130,17 @@ def _grouped(iterations: Sequence[Iteration]) -> dict[_Key, _Group]:
     return groups
 
 
-def _add_beyond(groups: dict[_Key, _Group], iteration: int, beyond: dict[int, tuple[int, int]]) -> None:
+def _add_beyond(groups: dict[RowKey, _Group], iteration: int, beyond: dict[int, tuple[int, int]]) -> None:
     """Sums by site go to the first row of their site: a loop that repeats a site so often does the same each time."""
     for site, (count, spent) in beyond.items():
         group = next((group for group in groups.values() if group.site == site), None)
         if group is None:
-            group = groups.setdefault((site,), _Group(site, _NO_KIND, ""))
+            group = groups.setdefault((site,), _Group(site, NO_KIND, ""))
         group.count += count
         group.spent_ns[iteration] = group.spent_ns.get(iteration, 0) + spent
 
 
-def _row(group: _Group, work: Work, places: Sequence[Place], iterations: int, pool: int, persistent: set[int], after: set[int]) -> OperatorRow:
+def _row(group: _Group, work: Work, places: Sequence[Place], iterations: int, pool: int, after: set[int]) -> OperatorRow:
     place = places[group.site] if 0 <= group.site < len(places) else None
     calls = group.count / iterations
     return OperatorRow(
@@ -150,8 +150,8 @@ def _row(group: _Group, work: Work, places: Sequence[Place], iterations: int, po
         total_s=median_of([group.spent_ns.get(number, 0) * 1e-9 for number in range(iterations)], "call recorder"),
         flop=None if work.flop is None else work.flop * calls,
         engine=work.engine,
-        reads=_marked(work.reads, persistent),
-        writes=_marked(work.writes, persistent),
+        reads=work.reads,
+        writes=work.writes,
         group=work.group,
         placement=Placement(
             precision="any" if work.group in ("view", "allocation") else precision_of(group.seen.inputs, group.seen.outputs),
@@ -180,39 +180,55 @@ def _threads(work: Work, cpu: Cpu, pool: int) -> int | None:
     return None if busy is None else max(1, min(pool, round(busy)))
 
 
-def _marked(uses: tuple[BufferUse, ...] | None, persistent: set[int]) -> tuple[BufferUse, ...] | None:
-    if uses is None:
-        return None
-    return tuple(msgspec.structs.replace(use, persistent=True) if use.buffer in persistent else use for use in uses)
+def _placed(work: Work, persistent: set[int], used: Mapping[int, Use]) -> Work:
+    """The work with what is known of its blocks beyond one execution: whether they persist, what of them is touched, how far away it was."""
+
+    def placed(uses: tuple[BufferUse, ...] | None) -> tuple[BufferUse, ...] | None:
+        if uses is None:
+            return None
+        return tuple(
+            msgspec.structs.replace(use, persistent=use.persistent or use.buffer in persistent, span_bytes=span, reuse_bytes=distance)
+            for use in uses
+            for span, distance in (used.get(use.buffer, (None, None)),)
+        )
+
+    return msgspec.structs.replace(work, reads=placed(work.reads), writes=placed(work.writes))
 
 
-def _persistent(iteration: Iteration, works: dict[_Key, Work], index: dict[_Key, int]) -> set[int]:
+def _counted(row: OperatorRow, count: tuple[int, int] | None) -> OperatorRow:
+    """The row with its executions that differ, where they were told and the calls did not change their number since."""
+    if count is None or count[0] != row.calls:
+        return row
+    return msgspec.structs.replace(row, distinct=float(count[1]))
+
+
+def _persistent(iteration: Iteration, works: dict[RowKey, Work], index: dict[RowKey, int]) -> set[int]:
     """Blocks that were there before the call and that it never writes."""
     seen: set[int] = set()
     changed: set[int] = set()
-    for event in _ordered(iteration):
-        if event.seen is None or _key(event) not in index:
+    for event in ordered(iteration):
+        if event.seen is None or row_key(event) not in index:
             continue
         seen.update(array.buffer for array in event.seen.inputs)
-        changed.update(array.buffer for array in event.seen.outputs if array.fresh or works[_key(event)].group != "view")
+        changed.update(array.buffer for array in event.seen.outputs if array.fresh or works[row_key(event)].group != "view")
     return seen - changed
 
 
-def _edges(iteration: Iteration, works: dict[_Key, Work], index: dict[_Key, int]) -> list[set[int]]:
+def _edges(iteration: Iteration, works: dict[RowKey, Work], index: dict[RowKey, int]) -> list[set[int]]:
     """For each row, the other rows whose result it reads: the last writer of each block at the time of reading."""
     after: list[set[int]] = [set() for _ in index]
     writer: dict[int, int] = {}
-    for event in _ordered(iteration):
-        row = index.get(_key(event))
-        if event.seen is None or row is None or works[_key(event)].group == "view":
+    for event in ordered(iteration):
+        row = index.get(row_key(event))
+        if event.seen is None or row is None or works[row_key(event)].group == "view":
             continue
         after[row].update(writer[array.buffer] for array in event.seen.inputs if array.buffer in writer)
         writer.update((array.buffer, row) for array in event.seen.outputs)
     return [found - {row} for row, found in enumerate(after)]
 
 
-def _union_s(iteration: Iteration, works: dict[_Key, Work]) -> float:
+def _union_s(iteration: Iteration, works: dict[RowKey, Work]) -> float:
     events = [event for track in iteration.tracks if track.main for event in track.events]
-    counted = [event for event in events if (found := works.get(_key(event))) is None or found.group != "python"]
+    counted = [event for event in events if (found := works.get(row_key(event))) is None or found.group != "python"]
     beyond = sum(spent for track in iteration.tracks if track.main for _, spent in track.beyond.values())
     return (union_length([event.start_ns for event in counted], [event.end_ns for event in counted]) + beyond) * 1e-9
