@@ -44,7 +44,7 @@ struct stage_object {
 };
 
 static struct {
-    int running, resources;
+    int running, resources, everywhere;
     uint32_t generation;
     struct event *events;
     size_t count, capacity, most;
@@ -156,6 +156,9 @@ static int32_t samples_now(void)
     return count;
 }
 
+/* Whether the hooks have anything to do: a call into Python costs as much as all the rest. */
+static int hooked(const stage_object *self) { return recorder.everywhere || self->device != NULL || self->synchronise; }
+
 /* The innermost stage that is open in this context; new reference or NULL. */
 static entry *innermost(void)
 {
@@ -211,7 +214,7 @@ static PyObject *stage_enter(PyObject *object, PyObject *unused)
     made->below = self->entries;
     self->entries = made;
     recorder.open++;
-    if (recorder.opening != NULL) {
+    if (recorder.opening != NULL && hooked(self)) {
         made->handle = PyObject_CallFunctionObjArgs(recorder.opening, object, NULL);
         if (made->handle == NULL)
             PyErr_Clear(); /* the recorder's fault is never the program's */
@@ -276,7 +279,7 @@ static void finish(stage_object *self, entry *left, int64_t now)
         event.sample_from = left->sample;
         event.sample_to = samples_now();
     }
-    if (recorder.closing != NULL) {
+    if (recorder.closing != NULL && hooked(self)) {
         PyObject *id = PyLong_FromLongLong(left->id);
         PyObject *waited = id == NULL ? NULL : PyObject_CallFunctionObjArgs(recorder.closing, self, left->handle ? left->handle : Py_None, id, NULL);
         if (waited == NULL)
@@ -413,9 +416,9 @@ PyObject *native_stages_start(PyObject *module, PyObject *args)
 {
     (void)module;
     Py_ssize_t most;
-    int resources;
+    int resources, everywhere;
     PyObject *lane_name, *opening, *closing;
-    if (!PyArg_ParseTuple(args, "npOOO:stages_start", &most, &resources, &lane_name, &opening, &closing))
+    if (!PyArg_ParseTuple(args, "nppOOO:stages_start", &most, &resources, &everywhere, &lane_name, &opening, &closing))
         return NULL;
     if (most < 1 || most > (1 << 24))
         return PyErr_Format(PyExc_ValueError, "expected 1 to %d events; found %zd", 1 << 24, most);
@@ -446,6 +449,7 @@ PyObject *native_stages_start(PyObject *module, PyObject *args)
     recorder.opening = hook(opening);
     recorder.closing = hook(closing);
     recorder.resources = resources;
+    recorder.everywhere = everywhere;
     recorder.generation++;
     recorder.running = 1;
     Py_RETURN_NONE;

@@ -100,6 +100,7 @@ class Stage:
 def stages_start(
     most: int,
     resources: bool,
+    everywhere: bool,
     lane_name: Callable[[], str] | None,
     opening: Callable[[Stage], object] | None,
     closing: Callable[[Stage, object, int], bool] | None,
@@ -109,7 +110,8 @@ def stages_start(
 
     resources: read CPU clocks and the count of `sampler_start`'s samples at both ends as well.
     lane_name: called once in each thread. opening: called at entry, its result is `closing`'s second argument; closing: called with the event's id
-    at exit, returns whether it waited, so that the end is read again. What hooks raise is dropped.
+    at exit, returns whether it waited, so that the end is read again. What hooks raise is dropped. Stages without a device that do not synchronise
+    get neither unless `everywhere`.
     """
 
 def stages_stop() -> tuple[bytes, list[str], list[tuple[str, int, str] | None], list[str], int, int]:

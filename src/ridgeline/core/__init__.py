@@ -43,7 +43,7 @@ from .run import Run
 from .samples import Samples
 from .site import Site
 from .space import Evaluate, Parameter, Space, Trial
-from .stages import Stage, StageTable
+from .stages import Stage, StageLine, StageTable
 from .timeline import Links, Timeline, Track
 from .trials import ChangeTrial, OutputCheck, Untried
 from .verdict import (
@@ -74,7 +74,7 @@ __all__ = [
     "Links", "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange",
     "OutputCheck", "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision",
     "Prediction", "Primitive", "PrimitiveTable", "Quantity", "ReadError", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels",
-    "Site", "Space", "Stage", "StageSummary", "StageTable", "System", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "Track", "Trial", "Tried",
-    "TripCount", "Unstable", "Untried", "UsageError", "Wait", "WaitTable", "WallShares", "WallSplit", "Where", "parse_budget", "product", "quotient",
-    "total",
+    "Site", "Space", "Stage", "StageLine", "StageSummary", "StageTable", "System", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "Track",
+    "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Wait", "WaitTable", "WallShares", "WallSplit", "Where", "parse_budget",
+    "product", "quotient", "total",
 ]  # fmt: skip

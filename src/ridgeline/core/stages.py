@@ -7,7 +7,14 @@ import msgspec
 from .quantity import Quantity
 from .site import Site
 
-__all__ = ["Stage", "StageTable"]
+__all__ = ["Stage", "StageLine", "StageTable"]
+
+
+class StageLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A source line that was seen running inside a stage and in none nested in it, and in how many samples."""
+
+    site: Site
+    samples: int
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +30,9 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
         overlapped_s: seconds in which another stage that is neither around nor inside it ran as well.
         device_s: seconds on an asynchronous device by its own events; null where there is none.
         site: where it is entered.
+        busy_cpus: CPUs that the whole process kept busy while it ran; null where that was not looked at.
+        interpreter: share of its time in which its thread ran the Python interpreter, which only one thread can; null as above.
+        lines: lines seen in it, most samples first.
     """
 
     name: str
@@ -34,6 +44,9 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     overlapped_s: float = 0.0
     device_s: Quantity | None = None
     site: Site | None = None
+    busy_cpus: float | None = None
+    interpreter: float | None = None
+    lines: tuple[StageLine, ...] = ()
 
 
 class StageTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +58,8 @@ class StageTable(msgspec.Struct, frozen=True, kw_only=True):
         covered_s: union of all stage intervals, seconds.
         instrument: how they were taken, with the cost of one.
         iterations: calls of the target that were timed.
+        automatic: whether the program marks none itself and these are the calls of its models.
+        cost_s: seconds that recording one entry takes; null where it was not measured.
     """
 
     stages: tuple[Stage, ...]
@@ -52,3 +67,5 @@ class StageTable(msgspec.Struct, frozen=True, kw_only=True):
     covered_s: Quantity
     instrument: str
     iterations: int
+    automatic: bool = False
+    cost_s: float | None = None

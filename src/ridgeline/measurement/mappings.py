@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Mapping", "interpreter_share", "libraries", "read_mappings"]
+__all__ = ["Mapping", "interpreter_flags", "interpreter_share", "libraries", "read_mappings"]
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,15 @@ def _find(counters: NDArray[np.uint64], mappings: list[Mapping]) -> NDArray[np.i
 
 def interpreter_share(counters: NDArray[np.uint64], mappings: list[Mapping]) -> tuple[int, int]:
     """(samples in the interpreter, samples in all) of program counters taken while the thread was on a CPU."""
+    return int(interpreter_flags(counters, mappings).sum()), len(counters)
+
+
+def interpreter_flags(counters: NDArray[np.uint64], mappings: list[Mapping]) -> NDArray[np.bool_]:
+    """Of each program counter, shape (n,), whether it lies in the interpreter."""
     if not mappings or len(counters) == 0:
-        return 0, len(counters)
+        return np.zeros(len(counters), np.bool_)
     flags = np.array([m.interpreter for m in mappings] + [False])
-    return int(flags[_find(counters, mappings)].sum()), len(counters)
+    return flags[_find(counters, mappings)]
 
 
 def libraries(counters: NDArray[np.uint64], mappings: list[Mapping]) -> dict[str, int]:

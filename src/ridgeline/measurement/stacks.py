@@ -18,13 +18,13 @@ from typing import Any
 
 from ridgeline.core import HotSpot, HotSpots, Site
 
-__all__ = ["sample_lines"]
+__all__ = ["SWITCH_INTERVAL_S", "Watcher", "sample_lines"]
 
 _INTERVAL_S = 2e-3
 _SHOWN = 20
 #: While sampling, a thread that waits for the interpreter's lock asks for it after this long. With the usual 5 ms it would be given the lock at
 # the next #: native call that releases it, and pure Python between two such calls would never be seen.
-_SWITCH_INTERVAL_S = 2e-5
+SWITCH_INTERVAL_S = 2e-5
 
 
 def sample_lines(
@@ -45,13 +45,13 @@ def sample_lines(
     Returns:
         Lines by number of samples, the first 20.
     """
-    watcher = _Watcher(threading.get_ident(), frozenset(user_files))
+    watcher = Watcher(threading.get_ident(), frozenset(user_files))
     thread = threading.Thread(target=watcher.run, daemon=True, name="ridgeline-lines")
     thread.start()
     before = perf_counter()
     made = 0
     switch_interval = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         while made < at_least or perf_counter() - before < seconds:
             result = call()
@@ -68,7 +68,9 @@ def sample_lines(
     )
 
 
-class _Watcher:
+class Watcher:
+    """Looks at one thread's frames until it is told to stop; `saw` is told of each place."""
+
     def __init__(self, watched: int, user_files: frozenset[str]) -> None:
         self.stop = threading.Event()
         self.counts: Counter[tuple[Site, str]] = Counter()
@@ -77,7 +79,12 @@ class _Watcher:
         self._known: dict[CodeType, bool] = {}
         self._cpu = _ThreadCpu(watched)
 
+    def saw(self, place: Site, state: str) -> None:
+        """Keep one sample."""
+        self.counts[place, state] += 1
+
     def run(self) -> None:
+        """Sample until `stop` is set."""
         while not self.stop.wait(_INTERVAL_S):
             frame = sys._current_frames().get(self._watched)
             if frame is None:
@@ -85,7 +92,7 @@ class _Watcher:
             working = self._cpu.advanced()
             place = self._place(frame)
             if place is not None:
-                self.counts[place, "interpreter" if working else "blocked"] += 1
+                self.saw(place, "interpreter" if working else "blocked")
             del frame  # a kept frame would keep the target's locals alive
 
     def _place(self, frame: FrameType) -> Site | None:

@@ -19,7 +19,7 @@ __all__ = ["stage"]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class stage(Stage):  # noqa: N801 - the name of a verb, as it is used
+class stage(Stage):
     """Mark a part of a program: `with stage("decode"): …` or `@stage("decode")`.
 
     Args:

@@ -1,0 +1,161 @@
+"""A closer look at what each stage is: CPUs kept busy, share in the interpreter, and the lines that run in it.
+
+Taken over calls of their own, since the CPU clocks and the samplers cost more than a stage may: their times never become the stages' times. Program
+counters come from the sampler on the calling thread's CPU clock, each stage knowing how many had been taken when it began and ended; lines come
+from a thread that looks at the calling thread's frames and notes when.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline import _native
+from ridgeline.core import Site, StageLine
+
+from ..mappings import interpreter_flags, read_mappings
+from ..stacks import SWITCH_INTERVAL_S, Watcher
+from .device import DeviceTimes
+from .recorder import Recording, recording
+from .rows import parent_index, rows_of
+
+__all__ = ["Look", "Looks", "looked_at"]
+
+_CPU_INTERVAL_S = 1e-3
+_MOST_LINES = 20
+#: Entries of one pass: their fields are twice as many.
+_MOST_EVENTS = 1 << 18
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What one stage is; see `core.Stage`."""
+
+    busy_cpus: float | None = None
+    interpreter: float | None = None
+    lines: tuple[StageLine, ...] = ()
+
+
+@dataclass
+class Looks:
+    """What all stages are, by their path of names.
+
+    Attributes:
+        found: by path.
+        samples: line samples taken.
+    """
+
+    found: dict[tuple[str, ...], Look] = field(default_factory=dict)
+    samples: int = 0
+
+    def of(self, path: tuple[str, ...]) -> Look | None:
+        """The look at one stage, `None` where it was not seen."""
+        return self.found.get(path)
+
+
+class _Lines(Watcher):
+    """Keeps the instant of every sample."""
+
+    def __init__(self, watched: int, user_files: frozenset[str]) -> None:
+        super().__init__(watched, user_files)
+        self.seen: list[tuple[int, Site]] = []
+
+    def saw(self, place: Site, state: str) -> None:
+        """Keep the place and the instant."""
+        self.seen.append((_native.clock_ns(), place))
+
+
+def looked_at(
+    call: Callable[[], Any],
+    *,
+    synchronise: Callable[[Any], None] | None,
+    seconds: float,
+    user_files: Iterable[str],
+    devices: DeviceTimes | None = None,
+) -> Looks:
+    """Make calls for about `seconds`, at least one, and look closely at their stages."""
+    watcher = _Lines(threading.get_ident(), frozenset(user_files))
+    thread = threading.Thread(target=watcher.run, daemon=True, name="ridgeline-lines")
+    lane = threading.current_thread().name
+    switch_interval = sys.getswitchinterval()
+    counters: bytes = b""
+    with recording(resources=True, most=_MOST_EVENTS, devices=devices) as found:
+        _native.sampler_start(_CPU_INTERVAL_S, 1 << 16)
+        try:
+            thread.start()
+            sys.setswitchinterval(SWITCH_INTERVAL_S)
+            before, made = perf_counter(), 0
+            while made < 1 or perf_counter() - before < seconds:
+                result = call()
+                if synchronise is not None:
+                    synchronise(result)
+                made += 1
+        finally:
+            counters, _ = _native.sampler_stop()
+            watcher.stop.set()
+            with contextlib.suppress(RuntimeError):
+                thread.join()
+            sys.setswitchinterval(switch_interval)
+    flags = interpreter_flags(np.frombuffer(counters, np.uint64), read_mappings())
+    return _looks(found, flags, watcher.seen, lane)
+
+
+def _looks(found: Recording, interpreted: NDArray[np.bool_], seen: list[tuple[int, Site]], lane: str) -> Looks:
+    """Sums by row. Pure arithmetic.
+
+    Args:
+        found: the recording, with resources.
+        interpreted: of each program counter in order, whether it lies in the interpreter.
+        seen: instants in ns and the line that the calling thread ran.
+        lane: name of the calling thread, whose program counters these are.
+    """
+    rows = rows_of([found])
+    of, events = rows.of[0], found.events
+    before = np.concatenate(([0], np.cumsum(interpreted)))
+    wall = (events["end_ns"] - events["start_ns"]).astype(np.float64)
+    here = np.array([name == lane for name in found.lanes] or [False])[events["lane"]] if len(events) else np.zeros(0, bool)
+    taken = np.minimum(events["sample_to"], len(interpreted)) - np.minimum(events["sample_from"], len(interpreted))
+    hits = before[np.minimum(events["sample_to"], len(interpreted))] - before[np.minimum(events["sample_from"], len(interpreted))]
+    lines = _lines(found, of, seen, here)
+    looks = Looks(samples=len(seen))
+    for row in range(len(rows.names)):
+        part = of == row
+        own = part & here
+        share = None
+        if own.any() and taken[own].sum() > 0 and wall[own].sum() > 0:
+            share = min(1.0, float(hits[own].sum() / taken[own].sum() * events["cpu_ns"][own].sum() / wall[own].sum()))
+        elif own.any() and wall[own].sum() > 0 and events["cpu_ns"][own].sum() < 0.05 * wall[own].sum():
+            share = 0.0  # asleep: nothing was sampled because nothing ran
+        busy = float(events["process_cpu_ns"][part].sum() / wall[part].sum()) if wall[part].sum() > 0 else None
+        common = tuple(StageLine(site=site, samples=count) for site, count in lines.get(row, Counter()).most_common(_MOST_LINES))
+        looks.found[rows.path(row)] = Look(busy_cpus=busy, interpreter=share, lines=common)
+    return looks
+
+
+def _lines(found: Recording, of: NDArray[np.int64], seen: list[tuple[int, Site]], here: NDArray[np.bool_]) -> dict[int, Counter[Site]]:
+    """Samples of each line by the row of the innermost entry of that thread that was running then."""
+    events = found.events
+    own = np.flatnonzero(here)
+    counts: dict[int, Counter[Site]] = {}
+    if len(own) == 0:
+        return counts
+    own = own[np.argsort(events["start_ns"][own], kind="stable")]
+    starts, parents = events["start_ns"][own], parent_index(events)
+    for instant, site in seen:
+        at = int(np.searchsorted(starts, instant, side="right")) - 1
+        index = int(own[at]) if at >= 0 else -1
+        # The latest to begin has ended already: what runs is around it, or nothing.
+        while index >= 0 and events["end_ns"][index] < instant:
+            index = int(parents[index])
+        if index >= 0 and of[index] >= 0:
+            counts.setdefault(int(of[index]), Counter())[site] += 1
+    return counts

@@ -1,0 +1,114 @@
+"""Level 2's stages of a call: recorded calls and clean ones in turn, then a closer look over calls of their own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from time import perf_counter  # bound before the target is loaded, which may replace it in its module
+from typing import Any
+
+import msgspec
+
+from ridgeline.core import BackendUnavailable, Quantity, StageTable, quotient
+
+from ..medians import median_of
+from .looks import looked_at
+from .models import model_stages
+from .recorder import Recording, recording
+from .stage import stage
+from .table import table_of
+
+__all__ = ["StagesReport", "entry_cost_s", "measure_stages"]
+
+_MOST_CALLS = 200
+#: Part of the time that goes to the closer look.
+_LOOK_PART = 0.4
+_COST_ENTRIES = 2000
+
+
+class StagesReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The stages, the clean wall taken between the recorded calls, and the ratio of the two."""
+
+    table: StageTable
+    clean_s: Quantity
+    ratio: Quantity
+
+
+def measure_stages(
+    call: Callable[[], Any],
+    *,
+    synchronise: Callable[[Any], None] | None = None,
+    wait: Callable[[], Any] | None = None,
+    seconds: float = 2.0,
+    user_files: Iterable[str] = (),
+) -> StagesReport:
+    """Record the stages of a warmed-up call, or the calls of its models where it marks none.
+
+    Args:
+        call: the workload.
+        synchronise: waits for its result.
+        wait: waits for the device that stages with `synchronise` give their work to.
+        seconds: for everything; each kind of call is made at least once.
+        user_files: source files that belong to the user.
+
+    Raises:
+        BackendUnavailable: neither a stage nor the call of a model was seen.
+    """
+    automatic = False
+    recorded, clean = _in_turn(call, synchronise, wait, (1 - _LOOK_PART) * seconds, contextlib.nullcontext)
+    if not any(len(found.events) or found.missed for found in recorded):
+        automatic = True
+        recorded, clean = _in_turn(call, synchronise, wait, (1 - _LOOK_PART) * seconds, model_stages)
+    if not any(len(found.events) for found in recorded):
+        raise BackendUnavailable(
+            "a program with stages", found="neither ridgeline.stage nor the call of a model", remedy="mark its parts: with ridgeline.stage(NAME)"
+        )
+    with model_stages() if automatic else contextlib.nullcontext():
+        looks = looked_at(call, synchronise=synchronise, seconds=_LOOK_PART * seconds, user_files=user_files)
+    table = table_of(recorded, looks=looks, automatic=automatic, cost_s=entry_cost_s())
+    clean_s = median_of(clean, "clean calls between the recorded ones")
+    return StagesReport(table=table, clean_s=clean_s, ratio=quotient(table.wall_s, clean_s, "1", origin="recorded ÷ clean calls in turn"))
+
+
+def _in_turn(
+    call: Callable[[], Any],
+    synchronise: Callable[[Any], None] | None,
+    wait: Callable[[], Any] | None,
+    seconds: float,
+    around: Callable[[], contextlib.AbstractContextManager[None]],
+) -> tuple[list[Recording], list[float]]:
+    recorded: list[Recording] = []
+    clean: list[float] = []
+    before = perf_counter()
+    while len(recorded) < _MOST_CALLS and (not recorded or perf_counter() - before < seconds):
+        clean.append(_timed(call, synchronise))
+        with around(), recording(wait=wait) as found:
+            _timed(call, synchronise)
+        recorded.append(found)
+        if len(recorded) == 1 and not len(found.events) and not found.missed:
+            break
+    return recorded, clean
+
+
+def _timed(call: Callable[[], Any], synchronise: Callable[[Any], None] | None) -> float:
+    before = perf_counter()
+    result = call()
+    if synchronise is not None:
+        synchronise(result)
+    return perf_counter() - before
+
+
+def entry_cost_s(entries: int = _COST_ENTRIES) -> float:
+    """Seconds that one recorded entry takes here and now: the least of five loops over `entries` of them, the empty loop taken off."""
+    mark, costs = stage("cost"), []
+    with recording():
+        for _ in range(5):
+            before = perf_counter()
+            for _ in range(entries):
+                pass
+            empty = perf_counter()
+            for _ in range(entries):
+                with mark:
+                    pass
+            costs.append((perf_counter() - empty) - (empty - before))
+    return max(0.0, min(costs)) / entries

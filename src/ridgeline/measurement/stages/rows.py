@@ -1,0 +1,115 @@
+"""Which row of the table each recorded entry belongs to: the path of names from the outermost stage to it.
+
+A stage inside itself (recursion) belongs to the row of the outer one, whose time contains it. Entries deeper than `_DEEPEST` levels belong to none:
+their time is in the stages around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .recorder import Recording
+
+__all__ = ["Rows", "parent_index", "rows_of"]
+
+_DEEPEST = 64
+
+
+@dataclass
+class Rows:
+    """The rows of all recordings.
+
+    Attributes:
+        names, parents: of each row; parent −1 at the top.
+        sites: place that entered it first.
+        of: one array a recording: row of each event, −1 for none.
+    """
+
+    names: list[str] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    sites: list[tuple[str, int, str] | None] = field(default_factory=list)
+    of: list[NDArray[np.int64]] = field(default_factory=list)
+    _known: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def ancestors(self, row: int) -> set[int]:
+        """Rows around it."""
+        found = set()
+        while (row := self.parents[row]) >= 0:
+            found.add(row)
+        return found
+
+    def inside(self, row: int) -> set[int]:
+        """Rows nested in it, at whatever depth: a row comes after the one around it."""
+        found = {row}
+        for other in range(row + 1, len(self.parents)):
+            if self.parents[other] in found:
+                found.add(other)
+        return found - {row}
+
+    def path(self, row: int) -> tuple[str, ...]:
+        """Names from the outermost stage to it."""
+        names = [self.names[row]]
+        while (row := self.parents[row]) >= 0:
+            names.append(self.names[row])
+        return tuple(reversed(names))
+
+    def find(self, parent: int, name: str, site: tuple[str, int, str] | None) -> int:
+        """The row of a name under a parent, made where there is none."""
+        around = parent
+        while around >= 0:
+            if self.names[around] == name:
+                return around
+            around = self.parents[around]
+        if (parent, name) not in self._known:
+            self._known[parent, name] = len(self.names)
+            self.names.append(name)
+            self.parents.append(parent)
+            self.sites.append(site)
+        return self._known[parent, name]
+
+
+def rows_of(recordings: Sequence[Recording]) -> Rows:
+    """Rows in order of first entry."""
+    rows = Rows()
+    for recording in recordings:
+        rows.of.append(_assigned(rows, recording))
+    return rows
+
+
+def _assigned(rows: Rows, recording: Recording) -> NDArray[np.int64]:
+    events = recording.events
+    found = np.full(len(events), -1, np.int64)
+    parents = parent_index(events)
+    # In order of entry, so that rows are made in that order.
+    frontier = np.flatnonzero(parents < 0)
+    for _ in range(_DEEPEST):
+        if len(frontier) == 0:
+            break
+        frontier = frontier[np.argsort(events["id"][frontier], kind="stable")]
+        above = np.where(parents[frontier] >= 0, found[np.maximum(parents[frontier], 0)], -1)
+        pairs = np.stack([above, events["name"][frontier].astype(np.int64)])
+        kinds, first, inverse = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
+        table = np.full(kinds.shape[1], -1, np.int64)
+        for kind in np.argsort(first):
+            parent, name = int(kinds[0, kind]), int(kinds[1, kind])
+            table[kind] = rows.find(parent, recording.names[name], recording.sites[name])
+        found[frontier] = table[inverse.reshape(-1)]
+        reached = np.zeros(len(events), bool)
+        reached[frontier] = True
+        frontier = np.flatnonzero((parents >= 0) & reached[np.maximum(parents, 0)])
+    return found
+
+
+def parent_index(events: NDArray[Any]) -> NDArray[np.int64]:
+    """Index of each event's enclosing one, −1 at the top or where that one never ended."""
+    if len(events) == 0:
+        return np.zeros(0, np.int64)
+    order = np.argsort(events["id"], kind="stable")
+    ids = events["id"][order]
+    at = np.minimum(np.searchsorted(ids, events["parent"]), len(ids) - 1)
+    return np.where(ids[at] == events["parent"], order[at], -1)
