@@ -38,6 +38,8 @@ class Proposal:
         gain: (low, high) factor by which the affected share shrinks; `inf` deletes it.
         metric: `latency`, or `period` where one call does not get shorter.
         share: share of the wall it acts on; the finding's if `None`.
+        whole: (low, high) speedup of the whole target where it is known directly; then `gain` and `share` are not used.
+        of_s: seconds that `whole` is a speedup of; the median of the ground truth if `None`.
     """
 
     action: str
@@ -45,6 +47,8 @@ class Proposal:
     gain: tuple[float, float]
     metric: str = "latency"
     share: float | None = None
+    whole: tuple[float, float] | None = None
+    of_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ridgeline.core import Facts, Need
 
 from .case import Case
+from .causes.cold import first_stands_alone
 from .causes.parallelism import waits_for_threads
 
 __all__ = ["next_need"]
@@ -38,6 +39,8 @@ def _candidates(facts: Facts) -> list[Need]:
     if needs:
         return needs
     case = Case.of(facts)
+    if facts.cold is None and first_stands_alone(facts):
+        needs.append(Need(level=1, instrument="cold-start", because="each start serves one call: what a fresh process takes for its first"))
     if facts.operators is None and _has_kernels(case):
         needs.append(Need(level=3, instrument="operators", because="which operator, how many times, on what shapes"))
     if facts.operators is not None and facts.dispatch is None and _tiny(case):

@@ -42,7 +42,7 @@ def promise(findings: Sequence[Finding], median_s: float) -> tuple[Action, ...]:
             if action.speedup[1] < _LEAST_SPEEDUP:
                 continue
             actions.append(action)
-            if position == 0 and proposal.metric == "latency" and finding.cause not in _OVERLAPPING:
+            if position == 0 and proposal.metric == "latency" and proposal.whole is None and finding.cause not in _OVERLAPPING:
                 leads.append((action, finding, proposal))
     together = _combination(leads[:3], f"a{len(actions) + 1}", median_s)
     return (*actions, together) if together else tuple(actions)
@@ -66,7 +66,8 @@ def _share(finding: Finding, proposal: Proposal) -> float:
 
 
 def _action(identity: str, finding: Finding, proposal: Proposal, share: float, median_s: float) -> Action:
-    low, high = speedup_interval(share=(share, share), local_speedup=(max(1.0, proposal.gain[0]), max(1.0, proposal.gain[1])))
+    low, high = proposal.whole or speedup_interval(share=(share, share), local_speedup=(max(1.0, proposal.gain[0]), max(1.0, proposal.gain[1])))
+    base_s = median_s if proposal.of_s is None else proposal.of_s
     return Action(
         id=identity,
         action=proposal.action,
@@ -74,7 +75,7 @@ def _action(identity: str, finding: Finding, proposal: Proposal, share: float, m
         because=proposal.because,
         metric="period" if proposal.metric == "period" else "latency",
         speedup=(low, high),
-        median_after_s=(median_s / high, median_s / low),
+        median_after_s=(base_s / high, base_s / low),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
 import numpy as np
 
 from ridgeline.core import (
@@ -29,6 +30,7 @@ from .causes.unexplained import UNKNOWN
 from .ground_truth import ground_truth
 from .judge import BOUND_HIGH, BOUND_LOW, Judged
 from .promise import place, promise
+from .trials import confirms, judged_trials
 
 __all__ = ["conclude"]
 
@@ -62,6 +64,9 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         shown = [top, *ranked]
     bottleneck = None if healthy or top is None else _bottleneck(top)
     actions = () if healthy or (top is not None and top.bound == "inconclusive" and top.cause == UNKNOWN) else promise(shown, case.wall_s)
+    tried = judged_trials(facts.trials, actions)
+    if bottleneck is not None and top is not None and confirms(tried, {proposal.action for proposal in top.proposals}):
+        bottleneck = msgspec.structs.replace(bottleneck, confirmed=True)
     split = facts.wall_split
     return Diagnosis(
         target=facts.target.spec,
@@ -83,7 +88,8 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         partitions=None,
         bottleneck=bottleneck,
         actions=actions,
-        tried=(),
+        tried=tried,
+        untried=facts.untried,
         runners_up=tuple(_runner_up(f) for f in (ranked if healthy else shown[1:])[:5]),
         warnings=tuple(_warnings(case, top)),
         bound="none" if healthy else (top.bound if top else "inconclusive"),

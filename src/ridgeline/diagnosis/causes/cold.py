@@ -1,0 +1,82 @@
+"""Cold start: the first call of a process is far dearer than the later ones, and each start is used for one call.
+
+Decided from fresh processes that were started for nothing else; a target that is used again and again is not accused of a first call that its
+user waits for once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ridgeline.core import Evidence, Facts, Quantity, Where
+from ridgeline.core.units import format_quantity
+
+from ..case import Case, Finding, Proposal, Rule
+
+__all__ = ["Cold", "first_stands_alone"]
+
+#: A first call fewer times dearer than this is not worth a warm process.
+_LEAST_RATIO = 2.0
+#: Seconds under which nobody waits for a first call.
+_LEAST_S = 1e-3
+#: First of all, the environment apart: where the use calls once, everything that is said about steady calls is beside the point.
+_RANK = 1.9
+
+
+class Cold(Rule):
+    """Names `cold-start` where each start serves one call, or where no steady state was found, and the first call dwarfs the later ones."""
+
+    causes = ("cold-start",)
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield at most one finding."""
+        cold, steady = case.facts.cold, _steady(case.facts)
+        if cold is None or steady is None or cold.first_s.low < max(_LEAST_S, _LEAST_RATIO * steady.high):
+            return
+        first = cold.first_s
+        evidence = [
+            Evidence(name="first call of a fresh process", quantity=first),
+            Evidence(name="steady call", quantity=steady),
+            Evidence(name="loading, before the first call", quantity=cold.load_s),
+            *([Evidence(name="starting the process", quantity=cold.process_s)] if cold.process_s is not None else []),
+        ]
+        yield Finding(
+            cause="cold-start",
+            bound="latency",
+            share=1.0 - steady.value / first.value,
+            where=Where(stage="first call"),
+            evidence=tuple(evidence),
+            proposals=(
+                Proposal(
+                    action="pre-warm",
+                    because=f"a warm process answers in {format_quantity(steady.value, 's')} where a fresh one takes "
+                    f"{format_quantity(first.value, 's')}, after {format_quantity(cold.load_s.value, 's')} of loading",
+                    gain=(1.0, 1.0),
+                    whole=(first.low / steady.high, first.high / steady.low),
+                    of_s=first.value,
+                ),
+            ),
+            summary=f"the first call takes {first.value / steady.value:.0f} times a steady one, and each start is used for one call",
+            rank=_RANK,
+        )
+
+
+def first_stands_alone(facts: Facts) -> bool:
+    """Whether the cold start is what counts: the use calls once, or nothing steady was found."""
+    return facts.target.use == "once" or (facts.steady is False and facts.first_s is not None and facts.first_s > _LEAST_RATIO * _wall_s(facts))
+
+
+def _wall_s(facts: Facts) -> float:
+    return float(np.median(facts.samples.wall_s.values)) if facts.samples is not None and len(facts.samples) else 0.0
+
+
+def _steady(facts: Facts) -> Quantity | None:
+    """The quartiles of a steady call: the spread of single calls, since a single one is what a promise will be checked on."""
+    if facts.samples is None or not len(facts.samples):
+        return None
+    low, middle, high = (float(x) for x in np.quantile(facts.samples.wall_s.values, (0.25, 0.5, 0.75)))
+    if low <= 0:
+        return None
+    return Quantity(value=middle, low=low, high=high, confidence=0.5, unit="s", source="measured", origin="ground truth, quartiles of single calls")
