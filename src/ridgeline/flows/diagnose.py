@@ -40,6 +40,7 @@ def diagnose(
     report: Report | None = None,
     device: Device | None = None,
     command: str = "",
+    facts_to: Callable[[Facts], None] | None = None,
 ) -> Diagnosis:
     """Find the bottleneck of a target, name the fix, and say what it is worth.
 
@@ -51,6 +52,7 @@ def diagnose(
         report: told a label and, where known, a fraction, for progress.
         device: ceilings to judge against; this machine's probe if `None`.
         command: the command line, for the record.
+        facts_to: told the facts that the verdict stands on, for a report with charts.
 
     Returns:
         The diagnosis; its `run` is the id in the notebook, null where it was not kept.
@@ -79,5 +81,7 @@ def diagnose(
         while isinstance(step := rules.next(facts), Need):
             facts = satisfy(step, bench, facts)
             record.keep(facts, None)
+    if facts_to is not None:
+        facts_to(facts)
     found = filled(step, record.run(facts, None))
     return record.closed(facts, found)
