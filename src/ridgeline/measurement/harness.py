@@ -21,7 +21,7 @@ from ridgeline.stats import noise_floor, steady_start
 from .medians import median_of
 from .thread_counters import CounterRows
 
-__all__ = ["GroundTruthResult", "Plan", "measure"]
+__all__ = ["GroundTruthResult", "Plan", "Warm", "measure", "warm_up"]
 
 Call = Callable[[], Any]
 Synchronise = Callable[[Any], None]
@@ -98,7 +98,7 @@ def measure(
         return (clock() - started) / 1e9
 
     timer_s = _timer_cost(clock)
-    warm = _warm_up(call, synchronise, clock, plan.budget_s)
+    warm = warm_up(call, synchronise, clock, plan.budget_s)
     typical_s = float(np.median(warm.seconds[-max(3, len(warm.seconds) // 3) :])) if warm.seconds else 0.0
     inner = _inner(typical_s, timer_s)
     samples, sentinel_runs = _sample(call, synchronise, plan, inner, elapsed, clock, sentinel, report, keep, timer_s)
@@ -116,13 +116,15 @@ def measure(
 
 
 @dataclass(frozen=True)
-class _Warm:
+class Warm:
+    """Seconds of each warm-up call, and whether they settled; null where there were too few to tell."""
+
     seconds: list[float]
     steady: bool | None
 
 
-def _warm_up(call: Call, synchronise: Synchronise | None, clock: Callable[[], int], budget_s: float) -> _Warm:
-    """Call until the series has settled, at most a quarter of the budget; a call longer than that is its own warm-up."""
+def warm_up(call: Call, synchronise: Synchronise | None, clock: Callable[[], int], budget_s: float) -> Warm:
+    """Call until the series has settled, at most a quarter of `budget_s` seconds; a call longer than that is its own warm-up."""
     seconds: list[float] = []
     limit = budget_s / 4
     while len(seconds) < _WARMUP_MOST and sum(seconds) < limit:
@@ -135,8 +137,8 @@ def _warm_up(call: Call, synchronise: Synchronise | None, clock: Callable[[], in
         if len(seconds) >= 2 * _WARMUP_LEAST and len(seconds) % _WARMUP_LEAST == 0:
             start = steady_start(np.asarray(seconds))
             if start is not None and start <= len(seconds) // 2 and (sum(seconds) > 0.2 or len(seconds) >= 50):
-                return _Warm(seconds, True)
-    return _Warm(seconds, None if len(seconds) < 2 * _WARMUP_LEAST else steady_start(np.asarray(seconds)) is not None)
+                return Warm(seconds, True)
+    return Warm(seconds, None if len(seconds) < 2 * _WARMUP_LEAST else steady_start(np.asarray(seconds)) is not None)
 
 
 def _timer_cost(clock: Callable[[], int]) -> float:

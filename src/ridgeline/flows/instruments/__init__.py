@@ -12,7 +12,7 @@ import msgspec
 
 from ridgeline.core import Facts, LevelRecord, Need, RidgelineError
 
-from . import level1, level2, level3, level5
+from . import cold, level1, level2, level3, level5
 from .bench import Bench
 
 __all__ = ["Bench", "satisfy"]
@@ -23,6 +23,7 @@ Instrument = Callable[[Bench, Facts], Facts]
 _INSTRUMENTS: dict[str, tuple[str, Instrument]] = {
     "device": ("probing this machine (once)", level1.device),
     "samples": ("ground truth", level1.ground_truth),
+    "cold-start": ("starting fresh processes", cold.cold_start),
     "wall-split": ("splitting the wall", level2.wall_split),
     "operators": ("profiling operators", level3.operators),
     "dispatch": ("fitting the cost of dispatch", level3.dispatch),

@@ -3,6 +3,7 @@
 `machine.Worker` calls these functions by name, one module a level. Nothing here decides what to measure next.
 """
 
+from .changed import ChangedReport, WarmReport, block, check_outputs, first_and_later, keep_outputs, prepare_changed, warm
 from .level1 import KEEP, GroundTruthReport, ground_truth
 from .level2 import SplitReport, split
 from .level3 import OperatorsReport, dispatch, operators, recorded_operators
@@ -11,15 +12,23 @@ from .target import PreparedReport, prepare
 
 __all__ = [
     "KEEP",
+    "ChangedReport",
     "GroundTruthReport",
     "OperatorsReport",
     "PreparedReport",
     "SplitReport",
+    "WarmReport",
+    "block",
+    "check_outputs",
     "dispatch",
+    "first_and_later",
     "ground_truth",
     "hot_spots",
+    "keep_outputs",
     "operators",
     "prepare",
+    "prepare_changed",
     "recorded_operators",
     "split",
+    "warm",
 ]

@@ -1,0 +1,46 @@
+"""The cold start: fresh processes, each for one first call.
+
+Files stay in the page cache between them: what is cold is the process, not the disk.
+"""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from ridgeline.core import BackendUnavailable, ColdStart, Facts
+from ridgeline.measurement.agent import PreparedReport
+from ridgeline.measurement.medians import median_of
+from ridgeline.targets import starting_s
+
+from .bench import Bench
+
+__all__ = ["cold_start"]
+
+_LEAST, _MOST = 3, 8
+
+
+def cold_start(bench: Bench, facts: Facts) -> Facts:
+    """Start, loading and first call of at least three fresh processes, more while they fit a quarter of the budget.
+
+    Raises:
+        BackendUnavailable: every call of this target is a process of its own already.
+    """
+    if facts.target.kind in ("script", "command"):
+        remedy = "its samples are cold starts"
+        raise BackendUnavailable("a target that stays loaded between calls", found=f"a {facts.target.kind}, a fresh process a call", remedy=remedy)
+    began, loads, firsts = time.monotonic(), list[float](), list[float]()
+    while len(firsts) < _LEAST or (len(firsts) < _MOST and time.monotonic() - began < bench.budget_s / 4):
+        bench.report("starting fresh processes", len(firsts) / _MOST)
+        seen: PreparedReport = bench.call_apart("prepare", PreparedReport)
+        loads.append(seen.load_s)
+        firsts.append(seen.first_s or 0.0)
+    started = median_of([starting_s("script", 1) for _ in range(_LEAST)], "an interpreter that does nothing")
+    cold = ColdStart(
+        load_s=median_of(loads, f"{len(loads)} fresh processes, files in the page cache"),
+        first_s=median_of(firsts, f"{len(firsts)} fresh processes, files in the page cache"),
+        process_s=started,
+        starts=len(firsts),
+    )
+    return msgspec.structs.replace(facts, cold=cold)
