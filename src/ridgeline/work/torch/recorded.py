@@ -13,19 +13,33 @@ import msgspec
 
 from ridgeline.core import Precision, Site
 
-__all__ = ["ITEM_BYTES", "RecordedOp", "TensorUse", "base_name", "precision_of"]
+__all__ = ["ITEM_BYTES", "RecordedOp", "Stored", "TensorUse", "base_name", "precision_of"]
 
 #: Bytes of one element by torch's dtype name. Packed sub-byte dtypes are stored as bytes.
 ITEM_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "uint16": 2, "uint32": 4,
     "uint64": 8, "bool": 1, "complex32": 4, "complex64": 8, "complex128": 16, "qint8": 1, "quint8": 1, "qint32": 4, "float8_e4m3fn": 1,
-    "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1,
+    "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1, "quint4x2": 0.5, "quint2x4": 0.25, "float4_e2m1fn_x2": 1,
 }  # fmt: skip
 
 _PRECISION: dict[str, Precision] = {
     "float64": "fp64", "complex128": "fp64", "float32": "fp32", "complex64": "fp32", "float16": "fp16", "complex32": "fp16", "bfloat16": "bf16",
-    "int8": "int8", "uint8": "int8", "qint8": "int8", "quint8": "int8",
+    "int8": "int8", "uint8": "int8", "qint8": "int8", "quint8": "int8", "float8_e4m3fn": "fp8", "float8_e5m2": "fp8", "float8_e4m3fnuz": "fp8",
+    "float8_e5m2fnuz": "fp8",
 }  # fmt: skip
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sparse tensor keeps.
+
+    Args:
+        values: elements kept, the zeros inside a block included.
+        value_bytes, index_bytes: of those elements, and of the indices that place them.
+    """
+
+    values: int
+    value_bytes: int
+    index_bytes: int
 
 
 class TensorUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +51,7 @@ class TensorUse(msgspec.Struct, frozen=True, kw_only=True):
         dtype: torch's name without prefix, such as `float32`.
         offset: elements from the start of the storage.
         storage_bytes: size of the whole storage; 0 if it cannot be seen.
+        stored: what it keeps, if it is sparse; `None` for any other, and where it cannot be seen.
         constant: persistent, and a parameter or buffer of a module or a leaf that requires grad.
         persistent: its storage was there before the call, and the call never writes it.
         fresh: this operator allocated its storage.
@@ -48,6 +63,7 @@ class TensorUse(msgspec.Struct, frozen=True, kw_only=True):
     stride: tuple[int, ...] = ()
     offset: int = 0
     storage_bytes: int = 0
+    stored: Stored | None = None
     constant: bool = False
     persistent: bool = False
     fresh: bool = False
@@ -58,20 +74,22 @@ class TensorUse(msgspec.Struct, frozen=True, kw_only=True):
         return math.prod(self.shape)
 
     @property
-    def item_bytes(self) -> int:
-        """Bytes of one element; 0 for a dtype without a size."""
+    def item_bytes(self) -> float:
+        """Bytes of one element, a fraction where several share a byte; 0 for a dtype without a size."""
         return ITEM_BYTES.get(self.dtype, 0)
 
     @property
     def touched_bytes(self) -> int:
-        """Distinct bytes behind the tensor: a dimension of stride 0 once, overlapping windows no more than their span."""
+        """Distinct bytes behind the tensor: a dimension of stride 0 once, overlapping windows no more than their span, or what is kept if sparse."""
+        if self.stored is not None:
+            return self.stored.value_bytes + self.stored.index_bytes
         if self.numel == 0:
             return 0
         if len(self.stride) != len(self.shape):
-            return self.numel * self.item_bytes
+            return math.ceil(self.numel * self.item_bytes)
         distinct = math.prod(size for size, stride in zip(self.shape, self.stride, strict=True) if stride != 0)
         span = 1 + sum((size - 1) * abs(stride) for size, stride in zip(self.shape, self.stride, strict=True))
-        touched = min(distinct, span) * self.item_bytes
+        touched = math.ceil(min(distinct, span) * self.item_bytes)
         return min(touched, self.storage_bytes) if self.storage_bytes else touched
 
     @property
@@ -159,5 +177,5 @@ def precision_of(op: RecordedOp) -> Precision:
     """
     found = {_PRECISION[use.dtype] for use in (*op.inputs, *op.outputs) if use.dtype in _PRECISION}
     read = {_PRECISION[use.dtype] for use in op.inputs if use.dtype in _PRECISION} or found
-    widest: tuple[Precision, ...] = ("fp64", "fp32", "bf16", "fp16", "int8")
+    widest: tuple[Precision, ...] = ("fp64", "fp32", "bf16", "fp16", "fp8", "int8")
     return next((precision for precision in widest if precision in read), "any")

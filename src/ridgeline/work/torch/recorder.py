@@ -16,9 +16,10 @@ import msgspec
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import packed
 from .recorded import RecordedOp, TensorUse
 from .sites import SiteFinder
-from .storages import Storages
+from .storages import Storages, stored_of
 
 __all__ = ["Recorder", "module_storages"]
 
@@ -49,6 +50,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         self._constant = {self._storages.number(weight)[0] for weight in self._weights}
         self._existing = set(self._constant)
         self._written: set[int] = set()
+        # By identity, with the object itself, which keeps the identity from being handed out again.
+        self._packed: dict[int, tuple[Any, tuple[TensorUse, ...]]] = {}
         self._ops: list[RecordedOp] = []
         self._limit = limit
         self._sites = SiteFinder(os.path.dirname(torch.__file__))
@@ -123,7 +126,27 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             return value
         if isinstance(value, int | float):
             return value
-        return str(value).removeprefix("torch.")
+        identity = packed.identity(value)
+        if identity is None:
+            return str(value).removeprefix("torch.")
+        if identity not in self._packed:
+            self._packed[identity] = (value, self._unpacked(value))
+        held = self._packed[identity][1]
+        uses.extend(held)
+        return held[0] if len(held) == 1 else held
+
+    def _unpacked(self, value: Any) -> tuple[TensorUse, ...]:
+        """What a packed object holds, each tensor in a storage of its own: what it unpacks to is a copy and not what a kernel reads."""
+        return tuple(
+            TensorUse(
+                buffer=self._storages.take(),
+                shape=tuple(int(size) for size in tensor.shape),
+                dtype=str(tensor.dtype).removeprefix("torch."),
+                constant=True,
+                persistent=True,
+            )
+            for tensor in packed.tensors(value)
+        )
 
     def _use(self, tensor: Any, *, existing: bool) -> TensorUse:
         number, size, first = self._storages.number(tensor)
@@ -139,6 +162,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             stride=tuple(int(step) for step in tensor.stride()) if strided else (),
             offset=int(tensor.storage_offset()) if strided else 0,
             storage_bytes=size,
+            stored=stored_of(tensor),
             constant=number in self._constant,
             # A lone number tells nothing: `x + 1` makes a tensor of its 1 in every call.
             persistent=number in self._existing and (tensor.numel() > 1 or number in self._constant),

@@ -7,11 +7,15 @@ reference is kept: that frees the memory as usual and only keeps the (tiny) obje
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-__all__ = ["Storages"]
+from .recorded import Stored
+
+__all__ = ["Storages", "stored_of"]
 
 
 class Storages:
@@ -34,7 +38,7 @@ class Storages:
         known = self._known.get(key)
         if known is not None:
             return known[1], size, False
-        number = self._take()
+        number = self.take()
         self._known[key] = (StorageWeakRef(storage), number)
         return number, size, True
 
@@ -42,10 +46,38 @@ class Storages:
         known = self._opaque.get(id(tensor))
         if known is not None and known[0]() is tensor:
             return known[1], False
-        number = self._take()
+        number = self.take()
         self._opaque[id(tensor)] = (weakref.ref(tensor), number)
         return number, True
 
-    def _take(self) -> int:
+    def take(self) -> int:
+        """A number for a storage that has no object to know it by."""
         self._next += 1
         return self._next - 1
+
+
+def stored_of(tensor: Any) -> Stored | None:
+    """What a sparse tensor keeps; `None` for any other, and for one that cannot be asked (a fake one)."""
+    if tensor.layout == torch.strided or tensor.layout == torch._mkldnn:
+        return None
+    try:
+        parts = _INDICES[tensor.layout](tensor)
+        values = tensor._values() if tensor.layout == torch.sparse_coo else tensor.values()
+        return Stored(
+            values=int(values.numel()),
+            value_bytes=int(values.numel() * values.element_size()),
+            index_bytes=sum(int(part.numel() * part.element_size()) for part in parts),
+        )
+    except (KeyError, NotImplementedError, RuntimeError, TypeError):
+        return None
+
+
+_ROWS = ("crow_indices", "col_indices")
+_COLUMNS = ("ccol_indices", "row_indices")
+_INDICES: dict[Any, Callable[[Any], list[Any]]] = {
+    torch.sparse_coo: lambda tensor: [tensor._indices()],
+    torch.sparse_csr: lambda tensor: [getattr(tensor, name)() for name in _ROWS],
+    torch.sparse_bsr: lambda tensor: [getattr(tensor, name)() for name in _ROWS],
+    torch.sparse_csc: lambda tensor: [getattr(tensor, name)() for name in _COLUMNS],
+    torch.sparse_bsc: lambda tensor: [getattr(tensor, name)() for name in _COLUMNS],
+}

@@ -9,6 +9,7 @@ def load() -> None:
         attention,
         control,
         convolution,
+        einsum,
         elementwise,
         gather,
         matmul,

@@ -17,7 +17,7 @@ from ridgeline.core import Precision
 from ..formula import Work, formula
 from ..node import Node, Unknown, Value
 
-__all__ = ["forward"]
+__all__ = ["forward", "transposed"]
 
 
 def forward(node: Node, weight: Value, precision: Precision = "any") -> Work:
@@ -31,10 +31,15 @@ def _conv(node: Node) -> Work:
     return forward(node, node.input(1))
 
 
+def transposed(node: Node, weight: Value, precision: Precision = "any") -> Work:
+    """2 × elements of the input × Cout ÷ g × kernel, with the weight as (Cin, Cout ÷ g, kernel)."""
+    taps = math.prod(weight.dims[1:])
+    return Work(group="convolution", flop=2.0 * node.input(0).numel * taps, engine="fma", precision=precision)
+
+
 @formula("ConvTranspose ms:ConvTransposeWithDynamicPads nhwc:ConvTranspose")
 def _transposed(node: Node) -> Work:
-    taps = math.prod(node.input(1).dims[1:])  # weight is (Cin, Cout ÷ g, kernel)
-    return Work(group="convolution", flop=2.0 * node.input(0).numel * taps, engine="fma")
+    return transposed(node, node.input(1))
 
 
 @formula("DeformConv")

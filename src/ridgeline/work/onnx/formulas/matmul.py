@@ -2,7 +2,7 @@
 
 For numpy-style broadcasting the batch is the broadcast of the leading dimensions, so every product is read off as 2 × results × K. The scale,
 the bias and a fused activation are not counted.
-Source: ONNX Operators.md, MatMul, Gemm, Einsum; ContribOperators.md, FusedMatMul, FusedGemm, MatMulNBits.
+Source: ONNX Operators.md, MatMul, Gemm; ContribOperators.md, FusedMatMul, FusedGemm, MatMulNBits.
 """
 
 from __future__ import annotations
@@ -38,41 +38,31 @@ def _matmul(node: Node) -> Work:
     return product(node, inner_dimension(node))
 
 
-@formula("ms:FusedMatMul ms:TransposeMatMul ms:FusedMatMulActivation ms:SparseToDenseMatMul ms:GemmFastGelu")
+@formula("ms:FusedMatMul ms:TransposeMatMul ms:FusedMatMulActivation ms:GemmFastGelu")
 def _fused(node: Node) -> Work:
     return product(node, inner_dimension(node, "transA"))
 
 
-@formula("Gemm ms:FusedGemm ms:GemmFloat8")
+@formula("Gemm ms:FusedGemm")
 def _gemm(node: Node) -> Work:
     return product(node, inner_dimension(node, "transA"))
+
+
+@formula("ms:GemmFloat8")
+def _gemm_narrow(node: Node) -> Work:
+    """In the format of its operands: their scales are fp32 and would name it otherwise."""
+    return product(node, inner_dimension(node, "transA"), "fp8" if node.input(0).dtype.startswith("float8") else "any")
+
+
+@formula("ms:SparseToDenseMatMul")
+def _sparse(node: Node) -> Work:
+    raise Unknown("how many elements the sparse operand keeps")
 
 
 @formula("ms:MatMulNBits ms:MatMulBnb4 ms:MatMulFpQ4")
 def _narrow_weights(node: Node) -> Work:
     """The weight is packed, so K comes from the attribute. Arithmetic is in the activation's format unless accuracy_level asks for int8."""
     return product(node, node.required("K"), "int8" if node.integer("accuracy_level", 0) == 4 else "any", "unpacking of the weights not counted")
-
-
-@formula("Einsum")
-def _einsum(node: Node) -> Work:
-    """2 × product over all letters for two operands that share a summed letter; otherwise one operation an element of the widest step."""
-    equation = node.text("equation").replace(" ", "")
-    terms, _, result = equation.partition("->")
-    operands = terms.split(",")
-    if "." in equation or "->" not in equation or len(operands) != len(node.inputs):
-        raise Unknown(f"an einsum that is not spelt out: {equation[:60]}")
-    sizes: dict[str, int] = {}
-    for index, letters in enumerate(operands):
-        for letter, dim in zip(letters, node.input(index).dims, strict=True):
-            sizes[letter] = max(dim, sizes.get(letter, 1))
-    summed = set(sizes) - set(result)
-    points = float(math.prod(sizes.values()))
-    if len(operands) == 2 and summed:
-        return Work(group="matmul", flop=2.0 * points, engine="fma")
-    if len(operands) > 2:
-        raise Unknown("the order of an einsum over more than two operands")
-    return Work(group="reduction" if summed else "elementwise", flop=points, engine="reduce" if summed else "add")
 
 
 @formula("ms:MoE ms:QMoE")

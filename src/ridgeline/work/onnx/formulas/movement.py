@@ -75,15 +75,25 @@ def _sequence(node: Node) -> Work:
 
 @formula("Resize Upsample nhwc:Resize nchwc:Upsample")
 def _resize(node: Node) -> Work:
-    """Nearest neighbour only moves; linear takes 2 and cubic 4 taps along every resized dimension, one multiply-add a tap."""
+    """Nearest neighbour only moves; linear takes 2 and cubic 4 taps along every resized dimension, one multiply-add a tap.
+
+    With `antialias` the taps along a dimension grow as it shrinks: taps × before ÷ after, rounded up. Read is what the taps touch.
+    """
     mode = node.text("mode", "nearest")
-    if mode == "nearest":
-        return _moved(node)
-    taps = {"linear": 2, "bilinear": 2, "cubic": 4}.get(mode)
-    if taps is None:
+    support = {"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4}.get(mode)
+    if support is None:
         raise Unknown(f"resize mode {mode!r}")
-    resized = sum(before != after for before, after in zip(node.input(0).dims, node.output().dims, strict=True))
-    return Work(group="movement", flop=2.0 * taps**resized * node.output().numel, engine="fma")
+    source, result = node.input(0), node.output()
+    taps, touched = 1, 1
+    for before, after in zip(source.dims, result.dims, strict=True):
+        shrunk = node.integer("antialias", 0) and before > after > 0
+        along = 1 if before == after else math.ceil(support * before / after) if shrunk else support
+        taps *= along
+        touched *= min(before, along * after)
+    reads = (math.ceil(touched * source.item_bytes), *bytes_read(node)[1:])
+    if mode == "nearest":
+        return _moved(node, reads=reads)
+    return Work(group="movement", flop=2.0 * taps * result.numel, engine="fma", reads=reads)
 
 
 @formula("ConstantOfShape EyeLike Range ms:Range OneHot HannWindow HammingWindow BlackmanWindow MelWeightMatrix")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..formula import Work, formula
 from ..node import Node
-from .convolution import forward
+from .convolution import forward, transposed
 from .elementwise import pointwise
 from .matmul import inner_dimension, product
 
@@ -24,9 +24,20 @@ def _conv(node: Node) -> Work:
     return forward(node, node.input(3), "int8")
 
 
-@formula("MatMulInteger ms:MatMulInteger16 ms:MatMulIntegerToFloat ms:DynamicQuantizeMatMul QLinearMatMul ms:QGemm")
+@formula("nhwc:QLinearConvTranspose")
+def _conv_transposed(node: Node) -> Work:
+    return transposed(node, node.input(3), "int8")
+
+
+@formula("MatMulInteger ms:MatMulIntegerToFloat ms:DynamicQuantizeMatMul QLinearMatMul ms:QGemm")
 def _product(node: Node) -> Work:
     return product(node, inner_dimension(node, "transA"), "int8")
+
+
+@formula("ms:MatMulInteger16")
+def _sixteen_bit(node: Node) -> Work:
+    work = product(node, inner_dimension(node))
+    return Work(group=work.group, flop=work.flop, engine="fma", reason="sixteen-bit integers: no ceiling of their own")
 
 
 @formula("QuantizeLinear ms:QuantizeLinear DynamicQuantizeLinear")
@@ -42,7 +53,8 @@ def _cheap(node: Node) -> Work:
 @formula("ms:QLinearSigmoid")
 def _table(node: Node) -> Work:
     """Eight bits have 256 values: the kernel looks the result up in a table."""
-    return pointwise(node, "gather")
+    work = pointwise(node, "gather")
+    return Work(group=work.group, flop=work.flop, engine=work.engine, precision="int8")
 
 
 @formula("ms:QOrderedMatMul ms:QOrderedGelu ms:QOrderedLayerNormalization ms:QOrderedAttention ms:QOrderedLongformerAttention")

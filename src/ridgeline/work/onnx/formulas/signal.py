@@ -25,7 +25,11 @@ def _dft(node: Node) -> Work:
     source = node.input(0).dims
     axis_input = node.optional(2)
     axis = int(axis_input.content[0]) if axis_input is not None and axis_input.content else node.integer("axis", 1 if len(source) > 2 else -2)
-    length = max(source[axis], 0 if node.integer("onesided", 0) else node.output().dims[axis])
+    given = node.optional(1)
+    if given is not None and given.content:
+        length = int(given.content[0])
+    else:
+        length = max(source[axis], 0 if node.integer("onesided", 0) else node.output().dims[axis])
     return _nominal(math.prod(source[:-1]) / max(1, source[axis]), length, source[-1] == 1)
 
 

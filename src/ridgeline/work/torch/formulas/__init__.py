@@ -4,7 +4,20 @@ from importlib import import_module
 
 __all__ = ["load"]
 
-_FAMILIES = ("attention", "convolution", "elementwise", "gather", "linalg", "matmul", "movement", "normalisation", "recurrent", "reduction")
+_FAMILIES = (
+    "attention",
+    "convolution",
+    "elementwise",
+    "gather",
+    "linalg",
+    "matmul",
+    "movement",
+    "normalisation",
+    "quantised",
+    "recurrent",
+    "reduction",
+    "sparse",
+)
 
 
 def load() -> None:

@@ -51,6 +51,19 @@ def _forward(op: RecordedOp) -> Work:
     return _work(op, scores + weighted, "causal half counted" if op.flag("is_causal") else "")
 
 
+@formula("_flash_attention_forward _efficient_attention_forward")
+def _steps_before_heads(op: RecordedOp) -> Work:
+    """Operands (B, S, H, E); with sequences packed behind each other their lengths are data."""
+    query, key, value = op.inputs[:3]
+    packed = any(op.tensor(name) is not None for name in ("cum_seq_q", "cu_seqlens_q", "seqlen_k", "seqused_k"))
+    if packed or len(query.shape) != 4:
+        reads, writes = traffic.reads(op), traffic.writes(op)
+        return Work(group="attention", flop=None, engine="fma", reads=reads, writes=writes, reason="the lengths of packed sequences are data")
+    causal = op.flag("is_causal") or op.number("custom_mask_type") > 0
+    pairs = query.shape[0] * query.shape[2] * _pairs(query.shape[1], key.shape[1], causal)
+    return _work(op, 2.0 * pairs * (query.shape[-1] + value.shape[-1]), "causal half counted" if causal else "")
+
+
 @formula(*(f"{name}_backward" for name in _FORWARD[:5]))
 def _backward(op: RecordedOp) -> Work:
     query, key, value = op.inputs[1:4]

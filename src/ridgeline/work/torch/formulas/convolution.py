@@ -59,9 +59,3 @@ def _backward(op: RecordedOp) -> Work:
     wanted = sum(bool(flag) for flag in mask[:2]) if isinstance(mask, tuple) else 2
     rank = len(weight.shape) - 2
     return _work(op, wanted * _flop(over.shape[0], over.shape[-rank:], weight))
-
-
-@formula("quantized::conv2d quantized::conv2d_relu quantized::conv1d quantized::conv3d")
-def _hidden_weight(op: RecordedOp) -> Work:
-    reason = "the packed weight is not a tensor that can be seen"
-    return Work(group="convolution", flop=None, engine="fma", reads=None, writes=traffic.writes(op), reason=reason)

@@ -41,10 +41,15 @@ special_modified_bessel_i0 special_modified_bessel_k0 soft_margin_loss softmax_b
 _ERF = "erf erfc erfinv special_erfcx special_ndtr"
 
 
+def _kept(use: TensorUse) -> int:
+    """Elements, of a sparse tensor those that it keeps."""
+    return use.numel if use.stored is None else use.stored.values
+
+
 def pointwise(op: RecordedOp, engine: Engine, group: str = "elementwise") -> Work:
     """One operation for each element of what is written, or of the largest input where the result is smaller (`l1_loss` of a mean)."""
     written = op.written
-    elements = max(sum(use.numel for use in written), max((use.numel for use in op.inputs), default=0) if len(written) == 1 else 0)
+    elements = max(sum(map(_kept, written)), max(map(_kept, op.inputs), default=0) if len(written) == 1 else 0)
     return Work(group=group, flop=float(elements), engine=engine, reads=traffic.reads(op), writes=traffic.writes(op))
 
 

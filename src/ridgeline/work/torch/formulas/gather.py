@@ -5,6 +5,8 @@ A row picked twice is counted twice, since which rows are picked is data and not
 
 from __future__ import annotations
 
+import math
+
 from ridgeline.core import BufferUse
 
 from .. import traffic
@@ -15,7 +17,7 @@ __all__: list[str] = []
 
 
 def _rows(table: TensorUse, elements: int) -> BufferUse:
-    return traffic.use(table, min(table.touched_bytes, elements * table.item_bytes))
+    return traffic.use(table, min(table.touched_bytes, math.ceil(elements * table.item_bytes)))
 
 
 def _rest(op: RecordedOp, table: TensorUse) -> tuple[BufferUse, ...]:
@@ -27,9 +29,16 @@ def _pick(op: RecordedOp, table: TensorUse, elements: int) -> Work:
     return Work(group="gather", flop=float(elements), engine="gather", reads=reads, writes=traffic.writes(op))
 
 
-@formula("embedding index_select gather take take_along_dim masked_select grid_sampler_2d grid_sampler_3d")
+@formula("embedding index_select gather take take_along_dim masked_select")
 def _lookup(op: RecordedOp) -> Work:
     return _pick(op, op.inputs[0], sum(use.numel for use in op.outputs))
+
+
+@formula("grid_sampler_2d grid_sampler_3d _grid_sampler_2d_cpu_fallback")
+def _sample(op: RecordedOp) -> Work:
+    """Each result looks at 2ᵈ (linear), 1 (nearest) or 4ᵈ (cubic) neighbours over d spatial dimensions; their weighing is not counted."""
+    along = {0: 2, 1: 1, 2: 4}.get(int(op.number("interpolation_mode")), 2)
+    return _pick(op, op.inputs[0], op.outputs[0].numel * along ** (len(op.inputs[0].shape) - 2))
 
 
 @formula("index _unsafe_index _unsafe_masked_index")

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+
 from .. import traffic
 from ..formula import Work, formula
 from ..recorded import RecordedOp, TensorUse
+from .sparse import product
 
 __all__: list[str] = []
 
@@ -18,21 +21,40 @@ def _matmul(op: RecordedOp, flop: float) -> Work:
     return Work(group="matmul", flop=flop, engine="fma", reads=traffic.reads(op), writes=traffic.writes(op))
 
 
-def _product(left: TensorUse, right: TensorUse) -> float:
-    """2 × elements of `left` × columns of `right`: batch·M·K × N."""
-    return 2.0 * left.numel * (right.shape[-1] if len(right.shape) > 1 else 1)
+def _product(op: RecordedOp, left: TensorUse, right: TensorUse) -> Work:
+    """2 × elements of `left` × columns of `right`: batch·M·K × N; of a sparse operand what it keeps."""
+    flop = product(left, right)
+    if flop is None:
+        reads, writes = traffic.reads(op), traffic.writes(op)
+        return Work(group="matmul", flop=None, engine="fma", reads=reads, writes=writes, reason="which rows of two sparse operands meet is data")
+    return _matmul(op, flop)
 
 
-@formula("mm bmm matmul _int_mm _scaled_mm _scaled_mm_v2 mv dot vdot inner_product")
+@formula("mm bmm matmul _int_mm mv dot vdot inner_product")
 def _plain(op: RecordedOp) -> Work:
-    return _matmul(op, _product(op.inputs[0], op.inputs[1]))
+    return _product(op, op.inputs[0], op.inputs[1])
 
 
-@formula("addmm baddbmm addbmm _addmm_activation sparse_addmm")
+@formula("_scaled_mm _scaled_mm_v2")
+def _scaled(op: RecordedOp) -> Work:
+    """In the format of its operands: their scales are fp32 and would name it otherwise."""
+    work = _product(op, op.inputs[0], op.inputs[1])
+    return msgspec.structs.replace(work, precision="fp8") if op.inputs[0].dtype.startswith("float8") else work
+
+
+@formula("_grouped_mm _scaled_grouped_mm")
+def _grouped(op: RecordedOp) -> Work:
+    """Rows (or K) split between groups: 2 × rows × K × N together, as read off the first operand. With K split, each group has K of its own."""
+    left, right = op.inputs[0], op.inputs[1]
+    work = _matmul(op, 2.0 * left.numel * right.shape[-1])
+    return msgspec.structs.replace(work, precision="fp8") if left.dtype.startswith("float8") else work
+
+
+@formula("addmm baddbmm addbmm _addmm_activation")
 def _with_bias(op: RecordedOp) -> Work:
     left = op.tensor("mat1") or op.tensor("batch1") or op.inputs[1]
     right = op.tensor("mat2") or op.tensor("batch2") or op.inputs[2]
-    return _matmul(op, _product(left, right))
+    return _product(op, left, right)
 
 
 @formula("addmv")
@@ -54,17 +76,6 @@ def _linear(op: RecordedOp) -> Work:
 @formula("_weight_int8pack_mm _weight_int4pack_mm _weight_int4pack_mm_for_cpu")
 def _packed(op: RecordedOp) -> Work:
     return _matmul(op, 2.0 * math.prod(op.outputs[0].shape) * op.inputs[0].shape[-1])
-
-
-@formula(
-    """
-    quantized::linear quantized::linear_relu quantized::linear_dynamic quantized::linear_relu_dynamic quantized::linear_dynamic_fp16
-    """
-)
-def _hidden_weight(op: RecordedOp) -> Work:
-    flop = 2.0 * math.prod(op.outputs[0].shape) * op.inputs[0].shape[-1]
-    reason = "the packed weight is not a tensor that can be seen"
-    return Work(group="matmul", flop=flop, engine="fma", reads=None, writes=traffic.writes(op), reason=reason)
 
 
 @formula("_trilinear")
