@@ -1,13 +1,14 @@
 """`ridgeline diagnose TARGET`: the main job.
 
 Options of ours come before TARGET; what follows a target that takes arguments (`file.py ARGS…`, `-- COMMAND ARGS…`) belongs to it, untouched.
-A target that takes none (`model.onnx`, `file.py:function`) may have our options behind it as well.
+A target that takes none (`model.onnx`, `model.tflite`, `file.py:function`) may have our options behind it as well.
 """
 
 from __future__ import annotations
 
 import math
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,16 @@ class _TargetCommand(click.Command):
         ctx.allow_interspersed_args = bool(rest) and not rest[0].endswith(".py")
         left = super().parse_args(ctx, args)
         if ctx.allow_interspersed_args and ctx.params.get("arguments"):
-            raise click.UsageError(f"{ctx.params['target']} takes no arguments; found: {' '.join(ctx.params['arguments'])}", ctx)
+            raise click.UsageError(_no_arguments(ctx.params["target"], ctx.params["arguments"]), ctx)
         return left
+
+
+def _no_arguments(target: str, arguments: tuple[str, ...]) -> str:
+    """What is wrong with arguments behind a target that takes none; a program is meant as a command line."""
+    found = f"{target} takes no arguments; found: {' '.join(arguments)}"
+    if "." in target or ":" in target or shutil.which(target) is None:
+        return found
+    return f"{target} is a program; did you mean `ridgeline diagnose -- {shlex.join([target, *arguments])}`?"
 
 
 @click.command(cls=_TargetCommand, no_args_is_help=True, options_metavar="[OPTIONS]")
@@ -77,7 +86,7 @@ class _TargetCommand(click.Command):
 def diagnose(ctx: click.Context, /, **given: Any) -> int:
     """Say how long TARGET really takes, where the time goes, what binds, which fix to make and what that fix is worth.
 
-    TARGET is model.onnx, file.py:function (no arguments; it is the workload, or returns it), package.module:function, file.py with its
+    TARGET is model.onnx, model.tflite, file.py:function (no arguments; it is the workload, or returns it), package.module:function, file.py with its
     ARGS, or -- COMMAND ARGS. Options come before TARGET; behind file.py and -- everything belongs to the target.
     """
     if given["as_json"] and given["as_markdown"]:

@@ -19,7 +19,7 @@ from ridgeline.core import UsageError, parse_budget
 
 __all__ = ["TargetSpec", "parse_shapes", "parse_target", "worker_environment"]
 
-_FORMS = "write model.onnx, file.py:function, package.module:function, file.py ARGUMENTS, or -- COMMAND ARGUMENTS"
+_FORMS = "write model.onnx, model.tflite, file.py:function, package.module:function, file.py ARGUMENTS, or -- COMMAND ARGUMENTS"
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _FUNCTION = _MODULE
 _MOST_THREADS = 4096
@@ -36,7 +36,7 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         text: as the person wrote it.
-        kind: name of the entry point in `ridgeline.targets` that prepares it; ours are `onnx`, `python`, `script` and `command`.
+        kind: name of the entry point in `ridgeline.targets` that prepares it; ours are `onnx`, `tflite`, `python`, `script` and `command`.
         path: absolute path of the model or source file.
         module: dotted name, where the target was written as one.
         function: attribute path of the function.
@@ -115,12 +115,12 @@ def parse_target(
             raise UsageError("a target without zero bytes", found=repr(word), remedy=_FORMS)
     bare = _command(arguments) if text is None else _classified(text, tuple(arguments))
     sizes = parse_shapes(shapes)
-    if bare.kind != "onnx" and (input is not None or sizes):
+    if bare.kind not in ("onnx", "tflite") and (input is not None or sizes):
         remedy = "let the function make its own inputs, or give a model"
         raise UsageError("--input and --shape for a model only", found=f"a {bare.kind} target", remedy=remedy)
     return msgspec.structs.replace(
         bare,
-        input=_existing(input, "an input file or folder") if input is not None else None,
+        input=_input(input),
         shapes=sizes,
         threads=threads or 0,
         precision=precision,
@@ -165,6 +165,8 @@ def _command(arguments: Sequence[str]) -> TargetSpec:
     if not arguments or not arguments[0]:
         raise UsageError("a target", found="none", remedy=_FORMS)
     program = arguments[0]
+    if os.path.isdir(program):
+        raise UsageError("a program after --", found=f"a folder {program!r}", remedy="give a program in it, or a target without --")
     if shutil.which(program) is None:
         raise UsageError("a program that can be run", found=repr(program), remedy="check its name, its path and its permission to be executed")
     return TargetSpec(text="-- " + " ".join(arguments), kind="command", arguments=tuple(arguments))
@@ -181,21 +183,22 @@ def _classified(text: str, arguments: tuple[str, ...]) -> TargetSpec:
         raise UsageError("arguments only after file.py or --", found=f"{text!r} with {list(arguments)}", remedy=_FORMS)
     if suffix == ".onnx":
         return TargetSpec(text=text, kind="onnx", path=_regular(text, "an ONNX model"))
+    if suffix == ".tflite":
+        return TargetSpec(text=text, kind="tflite", path=_regular(text, "a TensorFlow Lite model"))
     _refuse_other_formats(text, suffix)
     if colon and place.lower().endswith(".py"):
         if not _FUNCTION.fullmatch(function):
             raise UsageError("file.py:function", found=repr(text), remedy="name a function of the file after the colon")
         return TargetSpec(text=text, kind="python", path=_regular(place, "a Python file"), function=function)
+    if colon and (_suffix(place) == ".onnx" or os.path.isfile(place)):
+        remedy = f"give {place} alone, or file.py:function"
+        raise UsageError("a function only of a Python file or module", found=repr(text), remedy=remedy)
     if colon and _MODULE.fullmatch(place) and _FUNCTION.fullmatch(function):
         return TargetSpec(text=text, kind="python", module=place, function=function)
     raise UsageError("a target", found=_what_is(text), remedy=_FORMS)
 
 
 def _refuse_other_formats(text: str, suffix: str) -> None:
-    if suffix == ".tflite":
-        raise UsageError(
-            "a target of this version", found=f"a TensorFlow Lite model {text!r}", remedy="convert it to ONNX, or write a function that runs it"
-        )
     if suffix in _PROFILES:
         raise UsageError("a target of this version", found=f"a profile {text!r}", remedy="diagnose the program that it was taken of")
     if suffix in _MODELS:
@@ -216,6 +219,14 @@ def _what_is(text: str) -> str:
     if shutil.which(text):
         return f"{text!r}, which is a program: it goes after --"
     return f"{text!r}, which is no file"
+
+
+def _input(text: str | None) -> str | None:
+    if text is None:
+        return None
+    if not text.strip():
+        raise UsageError("an input file or folder", found="an empty text", remedy="give a path, or leave --input out")
+    return _existing(text, "an input file or folder")
 
 
 def _regular(text: str, what: str) -> str:
