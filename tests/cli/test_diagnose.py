@@ -11,7 +11,7 @@ import pytest
 
 from ridgeline.core import BackendUnavailable, Diagnosis, ReadError, TargetFailed, Unstable, UsageError
 from ridgeline.core.documents import decode
-from ridgeline.reporting import html, markdown, page, terminal
+from ridgeline.reporting import html_report, markdown, page, terminal
 
 from .conftest import Flow
 
@@ -74,6 +74,11 @@ def test_wrong_calls_end_with_two_before_anything_is_measured(flow: Flow, run: C
     assert flow.calls == 0
     assert out == ""
     assert err
+
+
+def test_a_program_without_its_dashes_is_told_the_right_form(flow: Flow, run: Call) -> None:
+    assert "did you mean `ridgeline diagnose -- sh copies.py 'a b'`?" in run("diagnose", "sh", "copies.py", "a b")[2]
+    assert "model.onnx takes no arguments" in run("diagnose", "model.onnx", "extra")[2]
 
 
 def test_options_reach_the_flow(flow: Flow, run: Call) -> None:
@@ -144,7 +149,7 @@ def test_strict_and_budget(flow: Flow, run: Call, full_diagnosis: Diagnosis, emp
 def test_the_html_file_is_written_whole_and_only_with_force_over_another(flow: Flow, run: Call, tmp_path: Path, full_diagnosis: Diagnosis) -> None:
     file = tmp_path / "page.html"
     assert run("diagnose", "--html", str(file), "m.onnx")[0] == 0
-    assert file.read_text("utf-8") == html(page(full_diagnosis))
+    assert file.read_text("utf-8") == html_report(full_diagnosis)
     file.write_text("mine")
     calls = flow.calls
     code, _, err = run("diagnose", "--html", str(file), "m.onnx")

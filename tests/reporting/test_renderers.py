@@ -55,7 +55,7 @@ def _hostile(diagnosis: Diagnosis) -> Diagnosis:
     return msgspec.convert(_spoiled(msgspec.to_builtins(diagnosis)), Diagnosis)
 
 
-_FIXED = {"schema", "bound", "unit", "source", "metric", "budget"}
+_FIXED = {"schema", "bound", "unit", "source", "metric", "budget", "output", "promise"}
 
 
 def _spoiled(plain: object, key: str = "") -> object:
@@ -189,3 +189,14 @@ def test_any_page_renders_within_its_width(found: Page, columns: int) -> None:
     assert all(width(line) <= columns for line in terminal(found, columns).splitlines())
     _read(html(found))
     markdown(found)
+
+
+@pytest.mark.parametrize("columns", range(40, 101, 4))
+def test_no_number_of_the_wall_split_is_lost_at_any_width(full_diagnosis: Diagnosis, columns: int) -> None:
+    split = full_diagnosis.wall_split
+    assert split is not None
+    lines = terminal(page(full_diagnosis), columns).splitlines()
+    for name in ("kernels", "interpreter", "system", "waiting", "blocked"):
+        line = next(line for line in lines if line.strip().startswith(name))
+        assert f"{100 * getattr(split, name).value:.1f}%" in line
+        assert width(line) <= columns

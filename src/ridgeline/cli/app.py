@@ -10,11 +10,12 @@ from .calc import calc
 from .diagnose import diagnose
 from .machine import devices, doctor, probe
 from .record import log, show
+from .report import report
 
 __all__ = ["cli"]
 
 #: Commands of the design that this version does not have.
-_LATER = frozenset({"bench", "compare", "explore", "gate", "model", "plan", "predict", "read", "report", "schedule", "serve", "try", "tune"})
+_LATER = frozenset({"bench", "compare", "explore", "gate", "model", "plan", "predict", "read", "schedule", "serve", "try", "tune"})
 
 
 class _Commands(click.Group):
@@ -47,5 +48,5 @@ def cli() -> None:
     """Find the real bottleneck of a program or a model, and what removing it is worth."""
 
 
-for command in (diagnose, probe, doctor, devices, log, show, calc):
+for command in (diagnose, probe, doctor, devices, log, show, report, calc):
     cli.add_command(command)

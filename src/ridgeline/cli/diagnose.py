@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
-from ridgeline.core import Diagnosis, UsageError, parse_budget
+from ridgeline.core import Diagnosis, Facts, UsageError, parse_budget
 from ridgeline.machine import write_atomic
-from ridgeline.reporting import html, page
+from ridgeline.reporting import html_report, page
 
 from .options import colour_option, json_option, notebook_options, opened, quiet_option
 from .output import emit_document, emit_page, reserve
@@ -75,7 +75,7 @@ def _no_arguments(target: str, arguments: tuple[str, ...]) -> str:
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of generated inputs.")
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
-@click.option("--html", "html_path", metavar="FILE", help="Write the page as one HTML file as well.")
+@click.option("--html", "html_path", metavar="FILE", help="Write a report with charts as one HTML file as well.")
 @click.option("--force", is_flag=True, help="Write over FILE if it exists.")
 @click.option("--strict", is_flag=True, help="Exit with 3 where the verdict is inconclusive.")
 @click.option("--fail-on", type=click.Choice(["budget"]), help="Exit with 1 where the budget is missed.")
@@ -99,12 +99,14 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
         raise UsageError("a time budget in seconds", found=str(given["time_budget"]), remedy="give a finite number")
     file = reserve(given["html_path"], force=given["force"]) if given["html_path"] is not None else None
     target = None if ctx.meta.get("ridgeline.command") else given["target"]
-    diagnosis = _measured(target, given, ctx.meta.get("ridgeline.line", ""))
-    _write(diagnosis, given, file)
+    facts: list[Facts] = []
+    diagnosis = _measured(target, given, facts, ctx.meta.get("ridgeline.line", ""))
+    _write(diagnosis, facts, given, file)
     return _exit_code(diagnosis, given)
 
 
-def _measured(target: str | None, given: dict[str, Any], line: str) -> Diagnosis:
+def _measured(target: str | None, given: dict[str, Any], facts: list[Facts], line: str) -> Diagnosis:
+    """Run the flow; what it stands on is added to `facts`."""
     from ridgeline.flows.diagnose import diagnose as flow
     from ridgeline.targets import parse_target
 
@@ -120,21 +122,29 @@ def _measured(target: str | None, given: dict[str, Any], line: str) -> Diagnosis
     )
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
         try:
-            return flow(spec, time_budget_s=given["time_budget"], samples=given["samples"], notebook=notebook, report=report, command=line)
+            return flow(
+                spec,
+                time_budget_s=given["time_budget"],
+                samples=given["samples"],
+                notebook=notebook,
+                report=report,
+                command=line,
+                facts_to=facts.append,
+            )
         except KeyboardInterrupt as error:
             if notebook is not None and notebook.last_saved is not None:
                 error.add_note(f"what was measured so far is kept: ridgeline show {notebook.last_saved}")
             raise
 
 
-def _write(diagnosis: Diagnosis, given: dict[str, Any], file: Path | None) -> None:
+def _write(diagnosis: Diagnosis, facts: list[Facts], given: dict[str, Any], file: Path | None) -> None:
     """The page or the JSON on stdout first: should the file fail, the result is not lost."""
     if given["as_json"]:
         emit_document(diagnosis)
     else:
         emit_page(page(diagnosis), no_colour=given["no_colour"], as_markdown=given["as_markdown"])
     if file is not None:
-        write_atomic(file, html(page(diagnosis)).encode())
+        write_atomic(file, html_report(diagnosis, facts[-1] if facts else None).encode())
 
 
 def _exit_code(diagnosis: Diagnosis, given: dict[str, Any]) -> int:

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from .display import shown_inline
 from .quantity import Quantity
 
 __all__ = ["ARITHMETIC_ENGINES", "MEMORY_MIXES", "Ceiling", "Cost", "Device", "Engine", "Link", "MemoryLevel", "Precision", "System"]
@@ -109,6 +110,10 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=
     def cost(self, name: str, library: str = "native") -> Quantity | None:
         """The fixed cost of that name and library, `None` if it was not measured."""
         return next((cost.seconds for cost in self.costs if cost.name == name and cost.library == library), None)
+
+    def _repr_html_(self) -> str | None:
+        """Its fragment for a notebook."""
+        return shown_inline(self)
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from .display import shown_inline
+
 __all__ = ["DoctorReport", "Finding"]
 
 
@@ -31,3 +33,7 @@ class DoctorReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
     machine: str
     fingerprint: str
     findings: tuple[Finding, ...]
+
+    def _repr_html_(self) -> str | None:
+        """Its fragment for a notebook."""
+        return shown_inline(self)

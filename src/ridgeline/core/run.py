@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from .display import shown_inline
 from .facts import Facts
 from .verdict import Diagnosis
 
@@ -34,3 +35,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ri
     facts: Facts
     diagnosis: Diagnosis | None = None
     command: str = ""
+
+    def _repr_html_(self) -> str | None:
+        """Its fragment for a notebook."""
+        return shown_inline(self)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from .display import shown_inline
 from .facts import Caution, ClockState
 from .quantity import Quantity
 from .trials import Untried
@@ -281,6 +282,10 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", t
     run: str | None = None
     command: str = ""
     untried: tuple[Untried, ...] = ()
+
+    def _repr_html_(self) -> str | None:
+        """Its fragment for a notebook."""
+        return shown_inline(self)
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.experiment/1"):

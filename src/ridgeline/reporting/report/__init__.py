@@ -1,6 +1,6 @@
 """The report: one offline HTML file that shows a diagnosis with charts, and small fragments for notebooks. Nothing here prints or reads a file."""
 
-from .document import MOST_BYTES, report, run_report
+from .document import MOST_BYTES, html_report, run_report
 from .inline import inline
 
-__all__ = ["MOST_BYTES", "inline", "report", "run_report"]
+__all__ = ["MOST_BYTES", "html_report", "inline", "run_report"]

@@ -9,6 +9,7 @@ from ridgeline.core.units import format_quantity, format_speedup
 
 from ..page import Column, Table, speedup, words
 from .bars import Interval, IntervalRow, interval_rows, interval_scale
+from .labels import short_name
 from .markup import NOTHING, Markup, join, tag, text
 from .scale import finite
 
@@ -22,8 +23,11 @@ def actions_chart(diagnosis: Diagnosis) -> Markup:
     if not diagnosis.actions:
         return NOTHING
     rows = [_action_row(action, diagnosis) for action in diagnosis.actions]
-    reasons = [tag("li", tag("strong", text(row.label)), text(f" {row.note}"), dir="auto") for row in rows]
-    gains = [IntervalRow(label=f"{index}. {row.label}", intervals=row.intervals, value=row.value) for index, row in enumerate(rows, 1)]
+    reasons = [tag("li", tag("strong", text(row.label)), tag("div", text(row.note)), dir="auto") for row in rows]
+    gains = [
+        IntervalRow(label=f"{index}. {_short(action, row)}", intervals=row.intervals, value=row.value)
+        for index, (action, row) in enumerate(zip(diagnosis.actions, rows, strict=True), 1)
+    ]
     return join(
         (
             tag("p", text("Promised speedup of the whole target, as an interval; the line marks no change."), class_="sub"),
@@ -37,6 +41,10 @@ def _action_row(action: Action, diagnosis: Diagnosis) -> IntervalRow:
     return IntervalRow(
         label=_title(action, diagnosis), intervals=_interval(action.speedup, "promised"), value=_factors(action.speedup), note=_because(action)
     )
+
+
+def _short(action: Action, row: IntervalRow) -> str:
+    return row.label if action.combines or not action.on else f"{action.action}: {short_name(action.on, 28)}"
 
 
 def _title(action: Action, diagnosis: Diagnosis) -> str:

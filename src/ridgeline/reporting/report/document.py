@@ -26,7 +26,7 @@ from .roofline import plotted, roofline_chart
 from .times import latency_section, operator_bars, where_section
 from .verdict import figures, masthead
 
-__all__ = ["MOST_BYTES", "report", "run_report"]
+__all__ = ["MOST_BYTES", "html_report", "run_report"]
 
 #: No report is larger, however many operators there are.
 MOST_BYTES = 5_000_000
@@ -34,10 +34,10 @@ MOST_BYTES = 5_000_000
 
 def run_report(run: Run) -> str:
     """The report of a stored run; a run without a diagnosis gets the plain page of what was measured."""
-    return report(run.diagnosis, run.facts, at=run.at) if run.diagnosis is not None else html(run_page(run))
+    return html_report(run.diagnosis, run.facts, at=run.at) if run.diagnosis is not None else html(run_page(run))
 
 
-def report(diagnosis: Diagnosis, facts: Facts | None = None, *, at: str = "") -> str:
+def html_report(diagnosis: Diagnosis, facts: Facts | None = None, *, at: str = "") -> str:
     """The whole report of a diagnosis.
 
     Args:
@@ -48,7 +48,7 @@ def report(diagnosis: Diagnosis, facts: Facts | None = None, *, at: str = "") ->
     shown, cut = bounded(diagnosis)
     found = page(shown)
     sections = [_section(section, shown, facts) for section in found.sections]
-    return _document(found, masthead(found, shown, at), [*sections, _left_out(shown, cut)], _contents(found.sections))
+    return _document(found, masthead(found, shown, at), [sections[0], _contents(found.sections), *sections[1:], _left_out(shown, cut)])
 
 
 def _section(section: Section, diagnosis: Diagnosis, facts: Facts | None) -> Markup:
@@ -131,7 +131,7 @@ def _asset(name: str) -> Markup:
     return Markup(files(__package__).joinpath(name).read_text(encoding="utf-8").strip())
 
 
-def _document(found: Page, head: Markup, sections: Sequence[Markup], contents: Markup) -> str:
+def _document(found: Page, head: Markup, sections: Sequence[Markup]) -> str:
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # The file may show itself and run its own script, and nothing else, whatever a name in it contains.
@@ -142,5 +142,5 @@ def _document(found: Page, head: Markup, sections: Sequence[Markup], contents: M
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
         f"{tag('title', text(found.title))}\n<style>\n{_asset('report.css')}\n</style>\n</head>\n<body>\n"
-        f"{head}\n{contents}\n{tag('main', *sections)}\n<script>{script}</script>\n</body>\n</html>\n"
+        f"{head}\n{tag('main', *sections)}\n<script>{script}</script>\n</body>\n</html>\n"
     )

@@ -8,13 +8,31 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..text import width
+from ..text import ELLIPSIS, shorten, width
 from .markup import NOTHING, Markup, tag, text
 
-__all__ = ["Places"]
+__all__ = ["Places", "short_name"]
 
 _CHARACTER, _LINE = 6.6, 14.0
+# Where along a line a label may begin, as parts of the room it leaves.
+_PARTS = (0.02, 0.12, 0.24, 0.36, 0.48, 0.6, 0.72, 0.84, 0.95)
 Box = tuple[float, float, float, float]
+
+
+def short_name(name: str, columns: int) -> str:
+    """A name in at most `columns` columns; of a path its last parts, since operators of one model share their first ones.
+
+    >>> short_name("model/encoder/layer.0/attention/MatMul", 22)
+    '…/attention/MatMul'
+    """
+    if width(name) <= columns:
+        return name
+    kept = ""
+    for part in reversed(name.split("/")[1:]):
+        if width(part) + width(kept) + 2 > columns:
+            break
+        kept = f"/{part}{kept}"
+    return f"{ELLIPSIS}{kept}" if kept else shorten(name, columns)
 
 
 class Places:
@@ -25,6 +43,11 @@ class Places:
         self._upright: list[Box] = []
         # Labels along a line are compared in a system turned by its angle.
         self._turned: list[Box] = []
+        self._points: list[tuple[float, float]] = []
+
+    def avoid(self, x: float, y: float) -> None:
+        """Remember a point that a label along a line rather leaves uncovered."""
+        self._points.append((x, y))
 
     def block(self, x: float, y: float, radius: float) -> None:
         """Keep a circle free of labels."""
@@ -50,17 +73,18 @@ class Places:
         length = math.hypot(x2 - x1, y2 - y1)
         needed = width(label) * _CHARACTER
         free = length - needed
-        for part in (0.04, 0.3, 0.6, 0.9):
-            if free <= 0:
-                break
-            along = part * free
-            x, y = x1 + along * math.cos(angle), y1 + along * math.sin(angle)
-            box = _turned(x, y, angle, needed)
-            if not any(_overlap(box, other) for other in self._turned):
-                self._turned.append(box)
-                turn = f"translate({x:.1f} {y:.1f}) rotate({math.degrees(angle):.2f})"
-                return tag("text", text(label), x=0.0, y=-5.0, transform=turn, class_="label")
-        return NOTHING
+        if free <= 0:
+            return NOTHING
+        places = [(x1 + part * free * math.cos(angle), y1 + part * free * math.sin(angle)) for part in _PARTS]
+        boxes = [(place, _turned(*place, angle, needed)) for place in places]
+        open_ones = [(place, box) for place, box in boxes if not any(_overlap(box, other) for other in self._turned)]
+        if not open_ones:
+            return NOTHING
+        turned = [(_along(x, y, angle), _across(x, y, angle)) for x, y in self._points]
+        (x, y), box = min(open_ones, key=lambda found: sum(_inside(point, found[1]) for point in turned))
+        self._turned.append(box)
+        turn = f"translate({x:.1f} {y:.1f}) rotate({math.degrees(angle):.2f})"
+        return tag("text", text(label), x=0.0, y=-5.0, transform=turn, class_="label")
 
     def _box(self, label: str, x: float, y: float, anchor: str) -> Box:
         wide = width(label) * _CHARACTER
@@ -72,10 +96,21 @@ class Places:
         return box[0] >= left and box[1] >= top and box[2] <= right and box[3] <= bottom
 
 
+def _along(x: float, y: float, angle: float) -> float:
+    return x * math.cos(angle) + y * math.sin(angle)
+
+
+def _across(x: float, y: float, angle: float) -> float:
+    return -x * math.sin(angle) + y * math.cos(angle)
+
+
 def _turned(x: float, y: float, angle: float, length: float) -> Box:
-    u = x * math.cos(angle) + y * math.sin(angle)
-    v = -x * math.sin(angle) + y * math.cos(angle)
+    u, v = _along(x, y, angle), _across(x, y, angle)
     return (u, v - _LINE - 4, u + length, v - 2)
+
+
+def _inside(point: tuple[float, float], box: Box) -> bool:
+    return box[0] <= point[0] <= box[2] and box[1] <= point[1] <= box[3]
 
 
 def _overlap(one: Box, other: Box) -> bool:

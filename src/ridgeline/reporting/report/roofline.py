@@ -14,8 +14,8 @@ import msgspec
 from ridgeline.core import Device, OperatorSummary, Quantity
 from ridgeline.core.units import format_quantity, format_share
 
-from ..text import shorten
-from .labels import Places
+from ..text import shorten, width
+from .labels import Places, short_name
 from .markup import NOTHING, Markup, tag, text
 from .roofs import Roof, memory_roofs, peak_roofs
 from .scale import Scale, finite, log_scale
@@ -72,11 +72,15 @@ def roofline_chart(points: Sequence[Point], device: Device | None, main: str | N
     first = next((point for point in points if point.operator.name == main), None)
     ordered = [point for point in points if point is not first]
     taken = Places(left=_LEFT, top=_TOP, right=WIDTH - _RIGHT, bottom=HEIGHT - _BOTTOM)
-    for point in points[:_NAMED]:
-        taken.block(x.at(point.intensity), y.at(point.rate), min(_radius(point), 14.0))
-    roofs = _roofs(peaks, memories, x, y, taken)
+    for point in points:
+        taken.avoid(x.at(point.intensity), y.at(point.rate))
     named = [point for point in (first, *ordered) if point is not None][:_NAMED]
-    names = {id(point): _name(point, x, y, taken) for point in named}
+    for point in named:
+        taken.block(x.at(point.intensity), y.at(point.rate), _radius(point))
+    # The one that matters chooses its place before the roofs, the others take what is left.
+    names = {id(point): _name(point, x, y, taken) for point in named[:1]}
+    roofs = _roofs(peaks, memories, x, y, taken)
+    names |= {id(point): _name(point, x, y, taken) for point in named[1:]}
     # The large ones first, so that the small ones lie on top and can be pointed at; the one that matters last of all.
     stop = first or (ordered[0] if ordered else None)
     drawn = [*ordered, *([first] if first else [])]
@@ -140,7 +144,7 @@ def _horizontal(peak: Roof, fastest: float, x: Scale, y: Scale, taken: Places) -
     """A peak, from where the fastest memory of the same threads reaches it."""
     start = x.clipped(peak.rate / fastest) if fastest > 0 else x.start
     height = y.at(peak.rate)
-    place = taken.find(peak.label, [(x.end - 4, height - 6, "end"), (x.end - 4, height + 15, "end")], anyway=True)
+    place = taken.find(peak.label, [(x.end - 4 - step, height - 6, "end") for step in (0, 90, 180, 270)], anyway=True)
     return _line(start, height, x.end, height, peak, place)
 
 
@@ -169,8 +173,9 @@ def _name(point: Point, x: Scale, y: Scale, taken: Places) -> Markup:
     left, right = x.at(point.intensity) - _radius(point) - 5, x.at(point.intensity) + _radius(point) + 5
     middle = y.at(point.rate) + 4
     below = y.at(point.rate) + _radius(point) + 15
-    label = shorten(point.operator.name, _NAME_COLUMNS)
-    return taken.find(label, [(right, middle, "start"), (left, middle, "end"), (right, below, "start"), (left, below, "end")])
+    label = short_name(point.operator.name, _NAME_COLUMNS)
+    centre = x.at(point.intensity) + width(label) * 3.3
+    return taken.find(label, [(right, middle, "start"), (left, middle, "end"), (right, below, "start"), (centre, below, "end"), (left, below, "end")])
 
 
 def _operator(point: Point, x: Scale, y: Scale, name: Markup, *, main: bool, stop: bool) -> Markup:

@@ -9,8 +9,8 @@ from ridgeline.core.budget import Budget
 from ridgeline.core.units import format_quantity, format_share
 
 from ..measured import WALL_WORDS
-from ..text import shorten
 from .bars import Bar, bars
+from .labels import short_name
 from .latency import distribution, latency_chart
 from .markup import NOTHING, Markup, join, tag, text
 from .scale import finite
@@ -129,7 +129,7 @@ def operator_bars(operators: tuple[OperatorSummary, ...], main: str | None) -> M
     shown, rest = timed[:_OPERATOR_BARS], timed[_OPERATOR_BARS:]
     rows = [
         Bar(
-            label=shorten(operator.name, 44),
+            label=short_name(operator.name, 34),
             length=operator.share or 0.0,
             value=_share(operator.share),
             note=f"{_seconds(operator.total_s)} · {operator.kind} · {operator.bound}",

@@ -1,0 +1,63 @@
+"""`ridgeline report RUN`: a stored run as one HTML file with charts, which opens offline."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import msgspec
+
+from ridgeline.core import UsageError
+from ridgeline.machine import write_atomic
+from ridgeline.reporting import run_report
+
+from .options import json_option
+from .output import emit_document, reserve
+
+__all__ = ["report"]
+
+
+class ReportDocument(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.report/1"):
+    """The JSON of `ridgeline report`: which run was written where, and how large the file is."""
+
+    run: str
+    file: str
+    size_bytes: int
+
+
+# ignore_unknown_options: `-1` is a run, not an option.
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("run", metavar="RUN")
+@click.option("--html", "html_path", metavar="FILE", help="Where to write it; - is stdout. [default: ridgeline-RUN.html in this directory]")
+@click.option("--force", is_flag=True, help="Write over FILE if it exists.")
+@click.option("--notebook", metavar="PATH|URL", help="File or PostgreSQL URL of the notebook.")
+@json_option
+def report(run: str, html_path: str | None, force: bool, notebook: str | None, as_json: bool) -> int:
+    """Write the report of one run: verdict, promises, roofline, latency and every number, as one HTML file that opens offline.
+
+    RUN is its id or the beginning of it, `latest`, or -1, -2, … for the newest, the one before, … The name of the file goes to stdout.
+    """
+    from ridgeline.flows.show import show
+
+    if run.startswith("-") and not run[1:].isdecimal():
+        raise UsageError("an option of `ridgeline report`", found=run, remedy="see `ridgeline report --help`")
+    if html_path == "-":
+        if as_json:
+            raise UsageError("one of --json and --html -", found="both", remedy="give the file a name")
+        sys.stdout.write(run_report(show(notebook, _identity(run))))
+        return 0
+    # A name that was given is checked before the notebook is opened, one of ours needs the id first.
+    file = reserve(html_path, force=force) if html_path is not None else None
+    stored = show(notebook, _identity(run))
+    file = file or reserve(f"ridgeline-{stored.id}.html", force=force)
+    written = run_report(stored).encode()
+    write_atomic(file, written)
+    if as_json:
+        emit_document(ReportDocument(run=stored.id, file=str(file), size_bytes=len(written)))
+    else:
+        click.echo(str(file))
+    return 0
+
+
+def _identity(run: str) -> str:
+    return "last" if run == "latest" else run
