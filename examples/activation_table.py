@@ -2,13 +2,13 @@
 
 import numpy as np
 
-block = np.linspace(-3, 3, 8_192)
-bent = np.empty_like(block)
+signal = np.linspace(-3, 3, 8_192 + 400)
+bent = np.empty(8_192)
 
 
 def saturate(rounds=400):
-    for _ in range(rounds):
-        np.tanh(block, out=bent)
+    for start in range(rounds):
+        np.tanh(signal[start : start + 8_192], out=bent)
     return bent
 
 

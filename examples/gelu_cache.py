@@ -3,13 +3,13 @@
 import torch
 
 torch.manual_seed(31)
-hidden = torch.randn(64, 1024)
-active = torch.empty_like(hidden)
+hidden = torch.randn(64 + 200, 1024)
+active = torch.empty(64, 1024)
 
 
 def activate(layers=200):
-    for _ in range(layers):
-        torch.erf(hidden, out=active)
+    for layer in range(layers):
+        torch.erf(hidden[layer : layer + 64], out=active)
     return active
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ridgeline.core import BufferUse, OperatorRow
+from ridgeline.core import BufferUse, Device, MemoryLevel, OperatorRow
 
-__all__ = ["reuse_distances"]
+__all__ = ["level_of", "reuse_distances"]
 
 
 def reuse_distances(rows: Sequence[OperatorRow]) -> list[dict[int, int]]:
@@ -35,10 +35,19 @@ def reuse_distances(rows: Sequence[OperatorRow]) -> list[dict[int, int]]:
         for index, use in touches:
             if turn == 1:
                 distance = _depth(stack, use)
+                # What the recorder saw execution by execution knows a loop over tiles from a loop over everything; the order of rows does not.
+                distance = use.reuse_bytes or distance
                 distances[index][use.buffer] = max(distance, distances[index].get(use.buffer, 0))
             stack.pop(use.buffer, None)
             stack[use.buffer] = use.size_bytes
     return distances
+
+
+def level_of(device: Device, distance_bytes: float) -> MemoryLevel | None:
+    """The nearest memory level that holds data of this reuse distance, the farthest if none does; `None` for a device without levels."""
+    known = sorted((level for level in device.levels if level.capacity_bytes), key=lambda level: level.capacity_bytes or 0)
+    holding = [level for level in known if (level.capacity_bytes or 0) >= distance_bytes]
+    return holding[0] if holding else known[-1] if known else None
 
 
 def _depth(stack: dict[int, int], use: BufferUse) -> int:

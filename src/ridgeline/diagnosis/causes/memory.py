@@ -1,4 +1,4 @@
-"""Memory traffic: chains that materialise every step, conversions, copies, weights read once per use, and plain streams.
+"""Memory traffic: chains that materialise every step, copies, weights read once per use, and plain streams.
 
 f_b is held against the achievable bandwidth of the level and the access mix that the operator really has, on the threads that did the work. It
 rests on compulsory bytes and is therefore a lower bound of the traffic.
@@ -14,8 +14,9 @@ from ridgeline.core.units import format_quantity
 from ..case import Case, Finding, Proposal, Rule
 from ..chains import chains
 from ..judge import BOUND_LOW, HEALTHY, Judged
+from ..traffic import evidence, fraction, kernel_share, moving
 
-__all__ = ["Copy", "ElementwiseChain", "LayoutConversion", "Streaming", "WeightTraffic"]
+__all__ = ["Copy", "ElementwiseChain", "Streaming", "WeightTraffic"]
 
 #: A matrix product whose largest operand makes this part of its traffic reads weights, not activations.
 _WEIGHT_PART = 0.6
@@ -35,16 +36,16 @@ class ElementwiseChain(Rule):
         found = [chain for chain in chains(case.judged) if chain.traffic_ratio > 1.2 and _binds(chain.members)]
         if not found:
             return
-        largest = max(found, key=lambda chain: _kernel_share(case, chain.members))
+        largest = max(found, key=lambda chain: kernel_share(case, chain.members))
         parts = [part for chain in found for part in chain.members]
         now = sum(chain.bytes_now for chain in found)
         ratio = now / sum(chain.bytes_fused for chain in found)
-        f_b = _fraction(parts)
+        f_b = fraction(parts)
         top = max(largest.members, key=lambda part: part.share)
         yield Finding(
             cause="elementwise-chain",
             bound="bandwidth",
-            share=_kernel_share(case, parts),
+            share=kernel_share(case, parts),
             where=case.where(top),
             evidence=(
                 Evidence(name="operators in chains", quantity=Quantity.exact(len(parts), "count", source="counted", origin="operator profile")),
@@ -64,17 +65,6 @@ class ElementwiseChain(Rule):
         )
 
 
-class LayoutConversion(Rule):
-    """Names `layout-conversion`: transposes, reorders and casts, as operators of their own or inserted by the framework."""
-
-    causes = ("layout-conversion",)
-
-    def findings(self, case: Case) -> Iterator[Finding]:
-        """Yield one finding for all data-movement operators."""
-        parts = [part for part in case.judged if part.row.group == "movement"]
-        yield from _moving(case, parts, "layout-conversion", "change-layout", "transposes, reorders or casts that compute nothing")
-
-
 class Copy(Rule):
     """Names `copy`: bytes copied as they are."""
 
@@ -83,7 +73,7 @@ class Copy(Rule):
     def findings(self, case: Case) -> Iterator[Finding]:
         """Yield one finding for all copy operators."""
         parts = [part for part in case.judged if part.row.group == "copy"]
-        yield from _moving(case, parts, "copy", "remove-copy", "copies that compute nothing")
+        yield from moving(case, parts, "copy", "remove-copy", "copies that compute nothing")
 
 
 class WeightTraffic(Rule):
@@ -107,7 +97,7 @@ class WeightTraffic(Rule):
             bound="bandwidth",
             share=case.sum_of(parts),
             where=case.where(top),
-            evidence=_evidence(top),
+            evidence=evidence(top),
             proposals=(
                 *(
                     [
@@ -149,37 +139,17 @@ class Streaming(Rule):
         yield Finding(
             cause="streaming",
             bound="bandwidth",
-            share=_kernel_share(case, parts),
+            share=kernel_share(case, parts),
             where=case.where(top),
-            evidence=_evidence(top),
+            evidence=evidence(top),
             proposals=tuple(proposals),
             summary=f"compulsory bytes at {top.f_b.value:.0%} of what {top.threads} thread{'s' * (top.threads > 1)} can stream",
             healthy=top.f_b.value >= HEALTHY,
         )
 
 
-def _moving(case: Case, parts: list[Judged], cause: str, action: str, what: str) -> Iterator[Finding]:
-    """A finding for operators whose whole work is moving bytes."""
-    if not parts or not case.shares_hold:
-        return
-    top = max(parts, key=lambda part: part.share)
-    f_b = _fraction(parts)
-    lower = f", at least {f_b.value:.0%} of copy bandwidth" if f_b else ""
-    yield Finding(
-        cause=cause,
-        bound="bandwidth",
-        share=_kernel_share(case, parts),
-        where=case.where(top),
-        evidence=_evidence(top),
-        proposals=(
-            Proposal(action=action, because=f"{len(parts)} operators only move data; without them their time is gone", gain=(2.0, float("inf"))),
-        ),
-        summary=f"{what}{lower}",
-    )
-
-
 def _binds(parts: Sequence[Judged]) -> bool:
-    f_b = _fraction(parts)
+    f_b = fraction(parts)
     return f_b is not None and f_b.value >= BOUND_LOW
 
 
@@ -190,35 +160,3 @@ def _streams(part: Judged) -> bool:
 def _reads_weights(part: Judged) -> bool:
     largest = max((use.size_bytes for use in part.row.reads or ()), default=0)
     return part.row.group in ("matmul", "attention") and largest * part.row.calls >= _WEIGHT_PART * (part.bytes or 0) > 0
-
-
-def _kernel_share(case: Case, parts: Sequence[Judged]) -> float:
-    """Share of the wall without the page faults and dispatch inside these operators: those belong to other causes."""
-    wall = case.operators_wall_s
-    taken = sum(part.system_s + part.dispatch_s for part in parts)
-    return max(0.0, case.sum_of(parts) - (taken / wall if wall else 0.0))
-
-
-def _fraction(parts: Sequence[Judged]) -> Quantity | None:
-    """f_b of several operators together: time their bytes need at the ceilings ÷ time they take."""
-    known = [part for part in parts if part.f_b is not None and part.kernel_s is not None]
-    time = sum(part.kernel_s.value for part in known if part.kernel_s)
-    if not known or time <= 0:
-        return None
-
-    def mean(end: str) -> float:
-        return float(sum(getattr(part.f_b, end) * part.kernel_s.value for part in known if part.kernel_s) / time)
-
-    first = known[0].f_b
-    assert first is not None
-    return Quantity(
-        value=mean("value"), low=mean("low"), high=mean("high"), confidence=first.confidence, unit="1", source=first.source, origin=first.origin
-    )
-
-
-def _evidence(part: Judged) -> tuple[Evidence, ...]:
-    found = [("f_b", part.f_b), ("achieved bandwidth", part.achieved_byte_per_s), ("f_c", part.f_c)]
-    known = [Evidence(name=name, quantity=quantity) for name, quantity in found if quantity is not None]
-    if part.bytes:
-        known.append(Evidence(name="compulsory bytes", quantity=Quantity.exact(part.bytes, "B", origin="shapes")))
-    return tuple(known)

@@ -1,0 +1,232 @@
+"""Layouts: operators that only rearrange bytes, reorders that a library does inside its operators, and operators that visit memory in a wrong order.
+
+`layout-conversion` is a conversion that runs, on its own or inside an operator. `unfavourable-layout` is an operator that pays for the order in
+which its data lies although nothing converts it. A step between elements alone is no evidence: a view that fits into a near cache costs next to
+nothing, and libraries walk in memory order where they can. What counts is the operator run again on the other layout (`Facts.relayouts`); where that
+could not be had, whole cache lines moved for single elements make a suspicion that promises little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ridgeline.core import BufferUse, Evidence, Primitive, Quantity, Relayout, quotient
+from ridgeline.core.units import format_quantity
+
+from ..case import Case, Finding, Proposal, Rule, measured_share
+from ..judge import BOUND_LOW, Judged
+from ..traffic import evidence, moving
+
+__all__ = ["LayoutConversion", "UnfavourableLayout", "unfavourable_candidates"]
+
+_LINE_BYTES = 64
+#: Only operators with at least this share of the wall are worth repeating on another layout.
+_LEAST_SHARE = 0.05
+#: Operands below this stay in the nearest cache, whatever the order.
+_LEAST_BYTES = 4096
+#: The ratio of as-is to changed that counts: anything less may be alignment or where the pages lie.
+_LEAST_RATIO = 1.15
+#: A repetition outside the target stands for the operator within the target when both take about as long.
+_AS_LONG = (0.4, 2.5)
+#: Part of the excess over 1 that a promise of a repetition on made-up data counts on, and the most it may exceed.
+_CAREFUL, _BOLD = 0.6, 1.2
+_CONVERSIONS = ("movement", "copy", "view", "allocation", "random", "blocking", "python")
+
+
+class LayoutConversion(Rule):
+    """Names `layout-conversion`: transposes, reorders and casts, as operators of their own, inserted, or inside library operators."""
+
+    causes = ("layout-conversion",)
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield one finding for all data-movement operators, and one for reorders inside other operators."""
+        parts = [part for part in case.judged if part.row.group == "movement"]
+        yield from moving(case, parts, "layout-conversion", "change-layout", "transposes, reorders or casts that compute nothing")
+        yield from self._hidden(case)
+
+    def _hidden(self, case: Case) -> Iterator[Finding]:
+        table = case.facts.primitives
+        if table is None or not case.shares_hold or table.wall_s.value <= 0:
+            return
+        reorders = [found for found in table.primitives if found.kind == "reorder" and not _is_conversion(case, found)]
+        spent = sum(found.total_s.value for found in reorders)
+        share = min(1.0, spent / table.wall_s.value)
+        if not reorders or share <= 0:
+            return
+        place = _where_most(case, reorders)
+        moved = sum(found.calls * ((found.read_bytes or 0) + (found.write_bytes or 0)) for found in reorders)
+        yield Finding(
+            cause="layout-conversion",
+            bound="bandwidth",
+            share=share,
+            where=case.where(place) if place is not None else case.where(max(case.judged, key=lambda part: part.share)),
+            evidence=(
+                measured_share("reorders inside operators, share of the wall", share, origin=table.instrument),
+                Evidence(name="reorders per call", quantity=_count(sum(found.calls for found in reorders), table.instrument)),
+                *([Evidence(name="bytes reordered", quantity=Quantity.exact(moved, "B", origin="shapes"))] if moved else []),
+            ),
+            proposals=(
+                Proposal(
+                    action="change-layout",
+                    because=f"{table.library} turns the operands of its operators around {sum(found.calls for found in reorders):.0f} times a call",
+                    # What feeds the operator must then produce the other layout, which is not always free.
+                    gain=(2.0, float("inf")),
+                ),
+            ),
+            summary=f"{share:.0%} of the wall are reorders inside the operators of {table.library}, which no operator profile shows",
+        )
+
+
+class UnfavourableLayout(Rule):
+    """Names `unfavourable-layout`: operators that visit memory in steps, or in an order their kernel does not like."""
+
+    causes = ("unfavourable-layout",)
+
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield one finding for all operators that another layout makes faster; the place is where it saves most."""
+        if not case.shares_hold:
+            return
+        if case.facts.relayouts is None:
+            yield from _suspected(case)
+            return
+        found = [(case.judged[tried.operator], tried, ratio) for tried, ratio in _paying(case)]
+        if not found:
+            return
+        share = case.sum_of([part for part, _, _ in found])
+        ratios = [_weighted([(part.share, getattr(ratio, end)) for part, _, ratio in found]) for end in ("low", "value", "high")]
+        top, tried, ratio = max(found, key=lambda one: one[0].share * (1 - 1 / one[2].value))
+        yield Finding(
+            cause="unfavourable-layout",
+            bound="bandwidth" if _lines_bind(top) else "latency",
+            share=share,
+            where=case.where(top),
+            evidence=(
+                Evidence(name=f"time as it is ÷ time {tried.layout}", quantity=ratio),
+                Evidence(name="as it is", quantity=tried.as_is_s),
+                Evidence(name=tried.layout, quantity=tried.changed_s),
+                *_step_evidence(top),
+                *evidence(top),
+            ),
+            proposals=(
+                Proposal(
+                    action="change-layout",
+                    because=f"the same operation {tried.layout} was measured {ratio.value:.1f}× as fast",
+                    gain=(1.0 + _CAREFUL * (ratios[0] - 1.0), 1.0 + _BOLD * (ratios[2] - 1.0)),
+                ),
+            ),
+            summary=f"{_said(top)}; {tried.layout} the same work takes {1 / ratios[1]:.0%} of the time",
+        )
+
+
+def unfavourable_candidates(case: Case) -> list[Judged]:
+    """Operators whose layout may be what they pay for: steps beyond the element over more than a near cache, and convolutions of torch.
+
+    Largest share first.
+    """
+    if not case.shares_hold:
+        return []
+    parts = [part for part in case.judged if part.share >= _LEAST_SHARE and part.row.group not in _CONVERSIONS]
+    chosen = [part for part in parts if _strided(part) or (part.row.group == "convolution" and part.row.kind.startswith("aten::"))]
+    return sorted(chosen, key=lambda part: -part.share)
+
+
+def _paying(case: Case) -> Iterator[tuple[Relayout, Quantity]]:
+    """Repetitions that stand for their operator and were faster on the other layout, with the ratio."""
+    for tried in case.facts.relayouts or ():
+        if not 0 <= tried.operator < len(case.judged) or tried.changed_s.low <= 0:
+            continue
+        part = case.judged[tried.operator]
+        taken = part.row.total_s.value
+        ratio = quotient(tried.as_is_s, tried.changed_s, "1", origin=f"repeated outside the target, {tried.executions} executions")
+        alike = taken > 0 and _AS_LONG[0] <= tried.as_is_s.value / taken <= _AS_LONG[1]
+        if alike and ratio.low >= _LEAST_RATIO and part.share >= _LEAST_SHARE:
+            yield tried, ratio
+
+
+def _suspected(case: Case) -> Iterator[Finding]:
+    """Steps that nobody could repeat on another layout: lines moved ÷ bytes used says what is possible, nothing says what is true."""
+    parts = [part for part in unfavourable_candidates(case) if _strided(part) and part.bound != "compute" and _line_ratio(part) >= 2]
+    if not parts:
+        return
+    top = max(parts, key=lambda part: part.share)
+    yield Finding(
+        cause="unfavourable-layout",
+        bound="bandwidth" if _lines_bind(top) else "latency",
+        share=case.sum_of(parts),
+        where=case.where(top),
+        evidence=(*_step_evidence(top), *evidence(top)),
+        proposals=(
+            Proposal(
+                action="change-layout",
+                because=f"side by side the elements need 1/{_line_ratio(top):.0f} of the cache lines; it could not be tried here",
+                gain=(1.05, _line_ratio(top)),
+            ),
+        ),
+        summary=_said(top),
+    )
+
+
+def _uses(part: Judged) -> Sequence[BufferUse]:
+    return (*(part.row.reads or ()), *(part.row.writes or ()))
+
+
+def _steps(part: Judged) -> list[BufferUse]:
+    return [use for use in _uses(part) if use.stride_bytes is not None and (use.span_bytes or use.size_bytes) >= _LEAST_BYTES]
+
+
+def _strided(part: Judged) -> bool:
+    return bool(_steps(part))
+
+
+def _line_ratio(part: Judged) -> float:
+    """Bytes of the cache lines behind all operands ÷ bytes used, if no line is used twice."""
+    named = sum(use.size_bytes for use in _uses(part))
+    return sum(_line_bytes(use) for use in _uses(part)) / named if named else 1.0
+
+
+def _line_bytes(use: BufferUse) -> float:
+    """Bytes of lines moved for a use: a line for each element from a step of a line on; elements are taken as eight bytes, the most there are."""
+    if use.stride_bytes is None:
+        return float(use.size_bytes)
+    return use.size_bytes * max(1.0, min(use.stride_bytes, _LINE_BYTES) / 8)
+
+
+def _lines_bind(part: Judged) -> bool:
+    """Whether the lines that move fill the bandwidth: f_b on lines instead of on elements."""
+    return part.f_b is not None and part.f_b.value * _line_ratio(part) >= BOUND_LOW
+
+
+def _step_evidence(part: Judged) -> tuple[Evidence, ...]:
+    steps = [use.stride_bytes for use in _steps(part) if use.stride_bytes is not None]
+    if not steps:
+        return ()
+    return (Evidence(name="step between elements", quantity=Quantity.exact(max(steps), "B", source="counted", origin="strides of the operands")),)
+
+
+def _said(part: Judged) -> str:
+    steps = [use.stride_bytes for use in _steps(part) if use.stride_bytes is not None]
+    if not steps:
+        return "its kernel does not like the order in which the operands lie"
+    return f"it visits elements {format_quantity(max(steps), 'B')} apart one after the other"
+
+
+def _weighted(parts: Sequence[tuple[float, float]]) -> float:
+    """Joint ratio of parts with their shares of the present time: Σ share ÷ Σ share ÷ ratio."""
+    return sum(share for share, _ in parts) / sum(share / ratio for share, ratio in parts)
+
+
+def _is_conversion(case: Case, found: Primitive) -> bool:
+    """Whether a primitive ran inside an operator that is a conversion itself and so already counted."""
+    return found.operator is not None and 0 <= found.operator < len(case.judged) and case.judged[found.operator].row.group in ("movement", "copy")
+
+
+def _where_most(case: Case, reorders: Sequence[Primitive]) -> Judged | None:
+    spent: dict[int, float] = {}
+    for found in reorders:
+        if found.operator is not None and 0 <= found.operator < len(case.judged):
+            spent[found.operator] = spent.get(found.operator, 0.0) + found.total_s.value
+    return case.judged[max(spent, key=lambda index: spent[index])] if spent else None
+
+
+def _count(value: float, origin: str) -> Quantity:
+    return Quantity.exact(value, "count", source="counted", origin=origin)
