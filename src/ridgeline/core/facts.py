@@ -58,6 +58,7 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
         environment: variables that change speed (OMP_NUM_THREADS, …).
         use: whether the result is used from a cold start once or again and again.
         budget: such as `33.3ms@p99`, or empty.
+        marks: what may tell its stages apart: `ridgeline.stage` where it enters one, and the libraries whose models it may call.
     """
 
     spec: str
@@ -72,6 +73,7 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
     use: Literal["once", "repeated"] = "repeated"
     budget: str = ""
+    marks: tuple[str, ...] = ()
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

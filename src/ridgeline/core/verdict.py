@@ -92,11 +92,28 @@ class LevelSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage of a pipeline: median seconds and share of the wall."""
+    """A stage of a pipeline: median seconds and share of the wall.
+
+    Args:
+        parent: name of the stage it is nested in.
+        calls, own_s, overlapped_s, device_s, lanes, busy_cpus, interpreter: as in `core.Stage`.
+        interval_s: (low, high) of `median_s`.
+        where: where it is entered.
+    """
 
     name: str
     median_s: float
     share: float
+    parent: str | None = None
+    calls: float | None = None
+    interval_s: tuple[float, float] | None = None
+    own_s: float | None = None
+    overlapped_s: float | None = None
+    device_s: float | None = None
+    lanes: tuple[str, ...] = ()
+    busy_cpus: float | None = None
+    interpreter: float | None = None
+    where: Where | None = None
 
 
 class OperatorSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -38,6 +38,8 @@ def _candidates(facts: Facts) -> list[Need]:
         needs.append(Need(level=2, instrument="wall-split", because="blocked, waiting, system, interpreter and kernel time need different fixes"))
     if needs:
         return needs
+    if facts.stages is None and facts.target.marks:
+        needs.append(Need(level=2, instrument="stages", because="which part of the time is which stage, and whether the model is even the problem"))
     case = Case.of(facts)
     if facts.cold is None and first_stands_alone(facts):
         needs.append(Need(level=1, instrument="cold-start", because="each start serves one call: what a fresh process takes for its first"))

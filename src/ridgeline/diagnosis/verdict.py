@@ -7,6 +7,7 @@ runs at its ceiling cannot be deleted.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -30,6 +31,7 @@ from .causes.unexplained import UNKNOWN
 from .ground_truth import ground_truth
 from .judge import BOUND_HIGH, BOUND_LOW, Judged
 from .promise import place, promise
+from .stages import stage_summaries, with_stage
 from .trials import confirms, judged_trials
 
 __all__ = ["conclude"]
@@ -54,7 +56,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         A `Diagnosis` whose run-level fields (software, method, commit) are still empty; flows fill them.
     """
     case = Case.of(facts)
-    found = [f for rule in rules for f in rule.findings(case) if f.share >= _SHOWN]
+    found = [replace(f, where=with_stage(facts, f.where)) for rule in rules for f in rule.findings(case) if f.share >= _SHOWN]
     ranked = sorted(found, key=lambda f: (-f.recoverable, -f.share, f.cause))
     top = ranked[0] if ranked else None
     healthy = _healthy(case, ranked)
@@ -82,7 +84,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         ground_truth=ground_truth(facts),
         wall_split=WallShares(**{name: getattr(split, name).value for name in WallShares.__struct_fields__}) if split else None,
         levels=tuple(_levels(facts)),
-        stages=(),
+        stages=tuple(stage_summaries(case)),
         operators=tuple(_operator(case, part) for part in sorted(case.judged, key=lambda p: -p.row.total_s.value)),
         overhead=_overhead(facts),
         partitions=None,

@@ -25,6 +25,7 @@ _INSTRUMENTS: dict[str, tuple[str, Instrument]] = {
     "samples": ("ground truth", level1.ground_truth),
     "cold-start": ("starting fresh processes", cold.cold_start),
     "wall-split": ("splitting the wall", level2.wall_split),
+    "stages": ("timing stages", level2.stages),
     "operators": ("profiling operators", level3.operators),
     "dispatch": ("fitting the cost of dispatch", level3.dispatch),
     "hot-spots": ("sampling lines", level5.hot_spots),

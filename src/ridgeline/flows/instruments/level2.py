@@ -1,15 +1,15 @@
-"""Level 2: the split of the wall."""
+"""Level 2: the split of the wall, and the stages."""
 
 from __future__ import annotations
 
 import msgspec
 
-from ridgeline.core import Facts
-from ridgeline.measurement.agent import SplitReport
+from ridgeline.core import Facts, LevelRecord
+from ridgeline.measurement.agent import SplitReport, StagesReport
 
-from .bench import Bench, level_record
+from .bench import Bench, level_record, perturbed
 
-__all__ = ["wall_split"]
+__all__ = ["stages", "wall_split"]
 
 
 def wall_split(bench: Bench, facts: Facts) -> Facts:
@@ -17,3 +17,15 @@ def wall_split(bench: Bench, facts: Facts) -> Facts:
     found: SplitReport = bench.call("split", SplitReport, seconds=bench.budget_s / 8)
     level = level_record(2, found.split.how, found.wall_s, facts)
     return msgspec.structs.replace(facts, wall_split=found.split, levels=(*facts.levels, level))
+
+
+def stages(bench: Bench, facts: Facts) -> Facts:
+    """The program's stages, or the calls of its models; an empty table where there are neither."""
+    found: StagesReport = bench.call("stages", StagesReport, seconds=bench.budget_s / 8)
+    table = found.table
+    if not table.stages:
+        return msgspec.structs.replace(facts, stages=table)
+    level = LevelRecord(
+        level=2, instrument=table.instrument, total_s=table.wall_s, ratio_to_ground_truth=found.ratio, perturbed=perturbed(found.ratio)
+    )
+    return msgspec.structs.replace(facts, stages=table, levels=(*facts.levels, level))

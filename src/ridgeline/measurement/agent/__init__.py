@@ -3,9 +3,9 @@
 `machine.Worker` calls these functions by name, one module a level. Nothing here decides what to measure next.
 """
 
-from .changed import ChangedReport, WarmReport, block, check_outputs, first_and_later, keep_outputs, prepare_changed, warm
+from .changed import ChangedReport, ColdReport, WarmReport, block, check_outputs, first_and_later, keep_outputs, prepare_changed, warm
 from .level1 import KEEP, GroundTruthReport, ground_truth
-from .level2 import SplitReport, split
+from .level2 import SplitReport, StagesReport, split, stages
 from .level3 import OperatorsReport, dispatch, operators, recorded_operators
 from .level5 import hot_spots
 from .target import PreparedReport, prepare
@@ -13,10 +13,12 @@ from .target import PreparedReport, prepare
 __all__ = [
     "KEEP",
     "ChangedReport",
+    "ColdReport",
     "GroundTruthReport",
     "OperatorsReport",
     "PreparedReport",
     "SplitReport",
+    "StagesReport",
     "WarmReport",
     "block",
     "check_outputs",
@@ -30,5 +32,6 @@ __all__ = [
     "prepare_changed",
     "recorded_operators",
     "split",
+    "stages",
     "warm",
 ]

@@ -22,7 +22,7 @@ from ridgeline.targets.changes import Applied, find
 from ..harness import warm_up
 from ..outputs import Leaf, compare, leaves, load, store
 
-__all__ = ["ChangedReport", "WarmReport", "block", "check_outputs", "first_and_later", "keep_outputs", "prepare_changed", "warm"]
+__all__ = ["ChangedReport", "ColdReport", "WarmReport", "block", "check_outputs", "first_and_later", "keep_outputs", "prepare_changed", "warm"]
 
 #: Results of so many calls are compared: a target that counts its calls shows in the second.
 _RESULTS = 2
@@ -44,6 +44,14 @@ class WarmReport(msgspec.Struct, frozen=True, kw_only=True):
     call_s: float
     calls: int
     steady: bool | None
+
+
+class ColdReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds of the first call of a process and of a later one, and whether an early and a late call return the same."""
+
+    first_s: float
+    later_s: float
+    output: OutputCheck
 
 
 class _Held:
@@ -110,15 +118,17 @@ def block(calls: int, skip: int) -> list[float]:
     return [float(wall) / items for wall in walls]
 
 
-def first_and_later(spec: TargetSpec, calls: int) -> tuple[float, float]:
-    """Seconds of the first call of this process, and of the one after `calls` more."""
+def first_and_later(spec: TargetSpec, calls: int) -> ColdReport:
+    """The first call of this process, and the one after `calls` more."""
     report = prepare_changed(spec)
     applied = _applied()
-    for _ in range(calls):
+    early = leaves(applied.restore(_waited(applied)))
+    for _ in range(calls - 1):
         _waited(applied)
     before = perf_counter()
-    _waited(applied)
-    return report.first_s, perf_counter() - before
+    result = _waited(applied)
+    later_s = perf_counter() - before
+    return ColdReport(first_s=report.first_s, later_s=later_s, output=compare([early], [leaves(applied.restore(result))], 0.0))
 
 
 def _waited(applied: Applied) -> Any:

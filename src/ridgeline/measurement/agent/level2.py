@@ -1,4 +1,4 @@
-"""Level 2 in the child: the wall split, over calls of their own."""
+"""Level 2 in the child: the wall split and the stages, each over calls of their own."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 
 import msgspec
 
-from ridgeline.core import Quantity, WallSplit
-from ridgeline.targets import ProcessFlavour
+from ridgeline.core import BackendUnavailable, Quantity, WallSplit
+from ridgeline.targets import ProcessFlavour, adapter_for
 
 from .. import commands, wall_split
 from ..medians import median_of
+from ..stages.measure import StagesReport, measure_stages
 from .target import Session, held, inside
 
-__all__ = ["SplitReport", "split"]
+__all__ = ["SplitReport", "StagesReport", "split", "stages"]
 
 
 class SplitReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +32,28 @@ def split(seconds: float) -> SplitReport:
         return _split_runs(inside(prepared), seconds)
     seen = wall_split.observe(prepared.call, synchronise=prepared.synchronise, seconds=seconds)
     return SplitReport(split=wall_split.split(seen), wall_s=median_of(seen.walls, "calls under the samplers"))
+
+
+def stages(seconds: float) -> StagesReport:
+    """Level 2: the stages of the call, or of a script's source run here.
+
+    Raises:
+        BackendUnavailable: the target is only ever outside this process.
+    """
+    prepared = held()
+    call = inside(prepared)
+    if call is None:
+        raise BackendUnavailable("stages of a Python program", found="a command that is not Python's", remedy="give a Python function or script")
+    if isinstance(prepared.flavour, ProcessFlavour):
+        call()  # imports and caches: they belong to the start of the process, which no stage is
+    wait = adapter_for(None)
+    return measure_stages(
+        call,
+        synchronise=prepared.synchronise,
+        wait=(lambda: wait(None)) if wait is not None else None,
+        seconds=seconds,
+        user_files=prepared.user_files,
+    )
 
 
 def _split_runs(inner: Callable[[], Any] | None, seconds: float) -> SplitReport:

@@ -11,6 +11,9 @@ from ridgeline.core import Caution, TargetFailed, TargetInfo
 from ridgeline.targets import CommandSample, Prepared, ProcessFlavour, TargetSpec
 from ridgeline.targets import prepare as prepare_target
 
+from ..stages.marks import marks_of
+from ..stages.recorder import recording
+
 __all__ = ["PreparedReport", "Session", "held", "inside", "prepare"]
 
 
@@ -47,7 +50,9 @@ def prepare(spec: TargetSpec) -> PreparedReport:
     Raises:
         RidgelineError: whatever is wrong with the target, in one line.
     """
-    prepared = prepare_target(spec)
+    with recording(most=1) as first:
+        prepared = prepare_target(spec)
+    prepared.describe(marks=marks_of(prepared, marked=first.entered))
     Session.current = prepared
     return PreparedReport(info=prepared.info, first_s=prepared.first_s, load_s=prepared.load_s, warnings=tuple(prepared.warnings))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ridgeline.core import BackendUnavailable, Quantity, StageTable, quotient
+from ridgeline.core import Quantity, StageTable, quotient
 
 from ..medians import median_of
 from .looks import looked_at
@@ -51,20 +51,18 @@ def measure_stages(
         seconds: for everything; each kind of call is made at least once.
         user_files: source files that belong to the user.
 
-    Raises:
-        BackendUnavailable: neither a stage nor the call of a model was seen.
+    Returns:
+        The table, which is empty where neither a stage nor the call of a model was seen.
     """
     automatic = False
     recorded, clean = _in_turn(call, synchronise, wait, (1 - _LOOK_PART) * seconds, contextlib.nullcontext)
     if not any(len(found.events) or found.missed for found in recorded):
         automatic = True
         recorded, clean = _in_turn(call, synchronise, wait, (1 - _LOOK_PART) * seconds, model_stages)
-    if not any(len(found.events) for found in recorded):
-        raise BackendUnavailable(
-            "a program with stages", found="neither ridgeline.stage nor the call of a model", remedy="mark its parts: with ridgeline.stage(NAME)"
-        )
-    with model_stages() if automatic else contextlib.nullcontext():
-        looks = looked_at(call, synchronise=synchronise, seconds=_LOOK_PART * seconds, user_files=user_files)
+    looks = None
+    if any(len(found.events) for found in recorded):
+        with model_stages() if automatic else contextlib.nullcontext():
+            looks = looked_at(call, synchronise=synchronise, seconds=_LOOK_PART * seconds, user_files=user_files)
     table = table_of(recorded, looks=looks, automatic=automatic, cost_s=entry_cost_s())
     clean_s = median_of(clean, "clean calls between the recorded ones")
     return StagesReport(table=table, clean_s=clean_s, ratio=quotient(table.wall_s, clean_s, "1", origin="recorded ÷ clean calls in turn"))

@@ -59,6 +59,11 @@ class Recording:
     unfinished: int = 0
     problems: tuple[str, ...] = ()
 
+    @property
+    def entered(self) -> bool:
+        """Whether any stage was entered."""
+        return len(self.events) > 0 or self.missed > 0 or self.unfinished > 0
+
 
 @contextmanager
 def recording(

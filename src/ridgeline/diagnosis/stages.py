@@ -1,0 +1,100 @@
+"""Level 2 as it is reported, and which stage a place lies in.
+
+Shares are of the end-to-end time: for a function of the calls in which the stages were timed, for a script, whose stages are timed in a process that
+has been started already, of the whole run with its start. A perturbed level loses its stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ridgeline.core import Facts, Stage, StageSummary, StageTable, Where
+
+from .case import Case
+
+__all__ = ["share_of_stage", "stage_of", "stage_path", "stage_summaries", "stage_table", "with_stage"]
+
+
+def stage_table(facts: Facts) -> StageTable | None:
+    """The stages, `None` where there are none or where timing them changed the time."""
+    table = facts.stages
+    if table is None or not table.stages:
+        return None
+    perturbed = any(record.level == 2 and record.instrument == table.instrument and record.perturbed for record in facts.levels)
+    return None if perturbed else table
+
+
+def share_of_stage(case: Case, seconds: float) -> float:
+    """Seconds of stages as a share of the end-to-end time, at most 1."""
+    table = case.facts.stages
+    wall = table.wall_s.value if table is not None else 0.0
+    if case.facts.target.kind in ("script", "command"):
+        wall = max(wall, case.wall_s)
+    return min(1.0, seconds / wall) if wall > 0 else 0.0
+
+
+def stage_path(table: StageTable, stage: Stage) -> str:
+    """Its name behind those of the stages around it: `frame / decode`."""
+    names = [stage.name]
+    while stage.parent is not None:
+        stage = table.stages[stage.parent]
+        names.append(stage.name)
+    return " / ".join(reversed(names))
+
+
+def stage_summaries(case: Case) -> Iterator[StageSummary]:
+    """The stages in order of first entry."""
+    table = stage_table(case.facts)
+    for stage in table.stages if table is not None else ():
+        site = stage.site
+        yield StageSummary(
+            name=stage.name,
+            median_s=stage.total_s.value,
+            share=share_of_stage(case, stage.total_s.value),
+            parent=table.stages[stage.parent].name if table is not None and stage.parent is not None else None,
+            calls=stage.calls,
+            interval_s=(stage.total_s.low, stage.total_s.high),
+            own_s=stage.own_s.value,
+            overlapped_s=stage.overlapped_s,
+            device_s=stage.device_s.value if stage.device_s is not None else None,
+            lanes=stage.lanes,
+            busy_cpus=stage.busy_cpus,
+            interpreter=stage.interpreter,
+            where=Where(function=site.function, file=site.file, line=site.line) if site is not None else None,
+        )
+
+
+def stage_of(facts: Facts, where: Where) -> str | None:
+    """The stage in which a place was seen running, with those around it; `None` where it was seen in none.
+
+    By its line, else by its function: the stage with the most samples there.
+    """
+    table = facts.stages
+    if table is None or where.file is None:
+        return None
+    for by_line in (True, False):
+        counts = [(_samples(stage, where, by_line=by_line), -index) for index, stage in enumerate(table.stages)]
+        most, index = max(counts, default=(0, 0))
+        if most > 0:
+            return stage_path(table, table.stages[-index])
+    return None
+
+
+def _samples(stage: Stage, where: Where, *, by_line: bool) -> int:
+    if not by_line and where.function is None:
+        return 0
+    return sum(
+        line.samples
+        for line in stage.lines
+        if line.site.file == where.file and (line.site.line == where.line if by_line else line.site.function == where.function)
+    )
+
+
+def with_stage(facts: Facts, where: Where) -> Where:
+    """The place with its stage, where that is known and not said already."""
+    if where.stage is not None:
+        return where
+    stage = stage_of(facts, where)
+    return msgspec.structs.replace(where, stage=stage) if stage is not None else where
