@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 from .page import DASH, Bars, Block, Cell, Item, Items, Pair, Pairs, Paragraph, Table, format_cell
@@ -50,7 +51,7 @@ def _pair(pair: Pair) -> str:
 
 
 def _bar(pair: Pair) -> str:
-    share = pair.cell.value if isinstance(pair.cell.value, float | int) else 0.0
+    share = pair.cell.value if isinstance(pair.cell.value, float | int) and math.isfinite(pair.cell.value) else 0.0
     percent = max(0.0, min(1.0, share)) * 100
     drawn = f'<span class="track" aria-hidden="true"><span class="fill" style="width: {percent:.1f}%"></span></span>'
     return (

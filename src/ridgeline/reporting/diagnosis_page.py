@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Literal
 
 from ridgeline.core import Action, Bottleneck, Diagnosis, Where, parse_budget
-from ridgeline.core.units import format_quantity, format_share
+from ridgeline.core.units import format_quantity
 
 from .measured import measured_sections
-from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, share, speedup, words
+from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell, seconds, share, speedup, words
 from .recipe import doubt_sections, recipe_section
 from .tried import tried_sections
 
@@ -82,7 +82,7 @@ def _headline(diagnosis: Diagnosis) -> str:
     if diagnosis.bottleneck is None:
         return "Healthy: no bottleneck found."
     found = diagnosis.bottleneck
-    return f"{place(found.where)}: {found.bound} bound, {found.cause}, {format_share(found.share)} of the time."
+    return f"{place(found.where)}: {found.bound} bound, {found.cause}, {format_cell(share(found.share))} of the time."
 
 
 def _verdict(diagnosis: Diagnosis) -> Section:
@@ -150,7 +150,7 @@ def _action(action: Action, diagnosis: Diagnosis) -> Item:
 
 def _span(low: float, high: float) -> str:
     """Two times as `2.60 ms – 3.50 ms`, or one where they are written alike."""
-    ends = format_quantity(low, "s"), format_quantity(high, "s")
+    ends = format_cell(seconds(low)), format_cell(seconds(high))
     return ends[0] if ends[0] == ends[1] else " – ".join(ends)
 
 

@@ -6,6 +6,7 @@ known says why. How a number is written is decided here, once, through `core.uni
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
@@ -230,9 +231,14 @@ def format_cell(cell: Cell, *, interval: bool = True) -> str:
         return DASH
     if isinstance(value, str):
         return value
+    # A record made by hand, or by somebody else's program, may hold what is no number.
+    if not math.isfinite(value):
+        return DASH
+    if cell.low is None or cell.high is None or not (math.isfinite(cell.low) and math.isfinite(cell.high)):
+        return format_speedup(value, value) if cell.unit == "speedup" else _written(value, cell.unit, 3)
     if cell.unit == "speedup":
-        return format_speedup(cell.low if cell.low is not None else value, cell.high if cell.high is not None else value)
-    if cell.low is None or cell.high is None or not interval:
+        return format_speedup(cell.low, cell.high)
+    if not interval:
         return _written(value, cell.unit, 3)
     digits = next((d for d in range(3, _MOST_DIGITS) if _written(cell.low, cell.unit, d) != _written(cell.high, cell.unit, d)), _MOST_DIGITS)
     # Ends that no figure tells apart are not an interval, as for a count.

@@ -46,8 +46,8 @@ def peak_roofs(device: Device, operators: Sequence[OperatorSummary]) -> tuple[Ro
         if operator.flop and operator.share is not None and finite(operator.share):
             ran[operator.precision] = ran.get(operator.precision, 0.0) + operator.share
     known = {c.precision for c in points}
-    wanted: list[str] = [name for name, part in ran.items() if part >= _LEAST_SHARE and name in known]
-    wanted = wanted or [name for name in ("fp32", "fp16", "bf16", "fp64") if name in known][:1]
+    usual: tuple[str, ...] = ("fp32", "fp16", "bf16", "fp64")
+    wanted = [name for name, part in ran.items() if part >= _LEAST_SHARE and name in known] or [name for name in usual if name in known][:1]
     return tuple(roof for name in sorted(wanted) for roof in _ends([c for c in points if c.precision == name], name))
 
 
