@@ -10,7 +10,7 @@ import math
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,9 @@ from ridgeline.reporting import html_report, page
 from .options import colour_option, json_option, notebook_options, opened, quiet_option
 from .output import emit_document, emit_page, reserve
 from .progress import progress
+
+if TYPE_CHECKING:
+    from ridgeline.flows.trying import Trying
 
 __all__ = ["diagnose"]
 
@@ -72,6 +75,14 @@ def _no_arguments(target: str, arguments: tuple[str, ...]) -> str:
 @click.option("--threads", type=click.IntRange(1, 4096), help="Threads for the target. [default: the target's own choice]")
 @click.option("--time-budget", metavar="SECONDS", type=click.FloatRange(min=0.1, max=86400.0), help="About how long to measure.")
 @click.option("--samples", type=click.IntRange(1, 10_000_000), help="Samples of the ground truth. [default: 2000, or what the time budget allows]")
+@click.option("--try", "attempt", is_flag=True, help="Apply the changes that can be applied, beside the original, and report promised against found.")
+@click.option("--try-budget", metavar="SECONDS", type=click.FloatRange(min=1.0, max=86400.0), help="About how long to try. [default: 90]")
+@click.option(
+    "--allow-precision",
+    type=click.Choice(["bf16", "fp16", "none"]),
+    multiple=True,
+    help="Lower precision that may be tried; repeatable. [default: none]",
+)
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of generated inputs.")
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
@@ -97,12 +108,24 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
         parse_budget(given["budget"])
     if given["time_budget"] is not None and not math.isfinite(given["time_budget"]):
         raise UsageError("a time budget in seconds", found=str(given["time_budget"]), remedy="give a finite number")
+    _check_trying(given)
     file = reserve(given["html_path"], force=given["force"]) if given["html_path"] is not None else None
     target = None if ctx.meta.get("ridgeline.command") else given["target"]
     facts: list[Facts] = []
     diagnosis = _measured(target, given, facts, ctx.meta.get("ridgeline.line", ""))
     _write(diagnosis, facts, given, file)
     return _exit_code(diagnosis, given)
+
+
+def _check_trying(given: dict[str, Any]) -> None:
+    """Options that mean something only with `--try`, and ones that contradict each other."""
+    if not given["attempt"] and (given["try_budget"] is not None or given["allow_precision"]):
+        option = "--allow-precision" if given["allow_precision"] else "--try-budget"
+        raise UsageError(f"{option} with --try", found="no --try", remedy="add --try")
+    if given["try_budget"] is not None and not math.isfinite(given["try_budget"]):
+        raise UsageError("a time for trying in seconds", found=str(given["try_budget"]), remedy="give a finite number")
+    if "none" in given["allow_precision"] and len(set(given["allow_precision"])) > 1:
+        raise UsageError("--allow-precision none alone", found=", ".join(given["allow_precision"]), remedy="leave none out")
 
 
 def _measured(target: str | None, given: dict[str, Any], facts: list[Facts], line: str) -> Diagnosis:
@@ -135,6 +158,13 @@ def _measured(target: str | None, given: dict[str, Any], facts: list[Facts], lin
             if notebook is not None and notebook.last_saved is not None:
                 error.add_note(f"what was measured so far is kept: ridgeline show {notebook.last_saved}")
             raise
+
+
+def _trying(given: dict[str, Any]) -> Trying:
+    from ridgeline.flows.trying import DEFAULT_BUDGET_S, Trying
+
+    budget_s = given["try_budget"]
+    return Trying(budget_s=DEFAULT_BUDGET_S if budget_s is None else budget_s, precisions=frozenset(given["allow_precision"]) - {"none"})
 
 
 def _write(diagnosis: Diagnosis, facts: list[Facts], given: dict[str, Any], file: Path | None) -> None:

@@ -18,6 +18,7 @@ from ridgeline.targets import TargetSpec, worker_environment
 from .instruments import Bench, satisfy
 from .probe import probe
 from .records import Record, filled
+from .trying import Trying, experiment_of, try_changes
 
 if TYPE_CHECKING:
     from ridgeline.notebook import Notebook
@@ -41,6 +42,7 @@ def diagnose(
     device: Device | None = None,
     command: str = "",
     facts_to: Callable[[Facts], None] | None = None,
+    trying: Trying | None = None,
 ) -> Diagnosis:
     """Find the bottleneck of a target, name the fix, and say what it is worth.
 
@@ -53,6 +55,7 @@ def diagnose(
         device: ceilings to judge against; this machine's probe if `None`.
         command: the command line, for the record.
         facts_to: told the facts that the verdict stands on, for a report with charts.
+        trying: apply the changes that can be applied beside the original, within this budget; nothing is tried if `None`.
 
     Returns:
         The diagnosis; its `run` is the id in the notebook, null where it was not kept.
@@ -81,7 +84,26 @@ def diagnose(
         while isinstance(step := rules.next(facts), Need):
             facts = satisfy(step, bench, facts)
             record.keep(facts, None)
+    found = filled(step, record.run(facts, None))
+    if trying is not None:
+        facts, found = _with_trials(found, facts, spec, trying, record, report)
     if facts_to is not None:
         facts_to(facts)
-    found = filled(step, record.run(facts, None))
     return record.closed(facts, found)
+
+
+def _with_trials(found: Diagnosis, facts: Facts, spec: TargetSpec, trying: Trying, record: Record, report: Report) -> tuple[Facts, Diagnosis]:
+    """Facts and diagnosis with what was tried; every finished trial is in the notebook before the next begins."""
+
+    def judged(tried: Facts) -> Diagnosis:
+        again = rules.next(tried)
+        return filled(again, record.run(tried, None)) if isinstance(again, Diagnosis) else found
+
+    def keep(tried: Facts) -> None:
+        so_far = judged(tried)
+        record.keep(tried, so_far)
+        record.experiment(experiment_of(so_far, so_far.tried[-1], so_far.run or ""))
+
+    record.keep(facts, found)
+    facts = try_changes(found, facts, spec, trying, report=report, keep=keep)
+    return facts, judged(facts)

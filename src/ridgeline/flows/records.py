@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ridgeline.core import Caution, Diagnosis, Facts, RidgelineError, Run
+from ridgeline.core import Caution, Diagnosis, Experiment, Facts, RidgelineError, Run
 from ridgeline.machine import commit_of, software_versions
 
 if TYPE_CHECKING:
@@ -58,6 +58,17 @@ class Record:
         try:
             self._notebook.save(self.run(facts, found))
             self._failure = ""
+        except RidgelineError as error:
+            self._failure = str(error)
+
+    def experiment(self, experiment: Experiment) -> None:
+        """Keep what came of a promise; a notebook that cannot take it never costs the verdict."""
+        if self._notebook is None:
+            return
+        from ridgeline.notebook import new_run_id
+
+        try:
+            self._notebook.add_experiment(experiment, new_run_id())
         except RidgelineError as error:
             self._failure = str(error)
 

@@ -9,6 +9,7 @@ from .level2 import SplitReport, StagesReport, split, stages
 from .level3 import OperatorsReport, dispatch, operators, recorded_operators
 from .level5 import hot_spots
 from .target import PreparedReport, prepare
+from .waits import WaitsReport, timed_waits
 
 __all__ = [
     "KEEP",
@@ -19,6 +20,7 @@ __all__ = [
     "PreparedReport",
     "SplitReport",
     "StagesReport",
+    "WaitsReport",
     "WarmReport",
     "block",
     "check_outputs",
@@ -33,5 +35,6 @@ __all__ = [
     "recorded_operators",
     "split",
     "stages",
+    "timed_waits",
     "warm",
 ]

@@ -1,0 +1,191 @@
+"""One trial: a change in a child of its own beside the original in another, called by turns in blocks (A B B A …), outputs compared.
+
+Whatever happens to a child becomes the reason of the trial; it never reaches the diagnosis. What the times mean is decided in `diagnosis`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ridgeline.core import ChangeTrial, Machine, NotComparable, OutputCheck, RidgelineError
+from ridgeline.machine import Limits, Worker
+from ridgeline.measurement.agent import ChangedReport, ColdReport, WarmReport
+from ridgeline.measurement.medians import median_of
+from ridgeline.targets import TargetSpec, worker_environment
+from ridgeline.targets.changes import Change
+
+from .ratios import BlockPair, speedup_of, tail_of
+
+__all__ = ["run_trial"]
+
+_AGENT = "ridgeline.measurement.agent"
+#: Pairs of blocks of one pair of processes; six is the least from which an interval at 95 % can be read.
+_PAIRS, _PAIRS_LEAST = 8, 3
+#: Pairs of processes, where starting them costs no more than the measuring.
+_ROUNDS = 2
+#: One request may take this long, and twenty calls more: compiling takes minutes on a busy machine.
+_LONGEST_S = 300.0
+_COLD_STARTS, _WARM_CALLS = 6, 5
+_UNKNOWN = OutputCheck(state="unknown", reason="the trial ended before outputs were compared")
+
+Report = Callable[[str, float | None], None]
+
+
+@dataclass(kw_only=True)
+class _Trial:
+    """What a trial has gathered so far."""
+
+    spec: TargetSpec
+    change: Change
+    machine: Machine
+    seconds: float
+    call_s: float
+    folder: Path
+    output: OutputCheck = _UNKNOWN
+    pairs: list[BlockPair] = field(default_factory=list)
+    rounds: int = 0
+
+    @property
+    def limit_s(self) -> float:
+        return _LONGEST_S + 20.0 * self.call_s
+
+
+def run_trial(spec: TargetSpec, change: Change, machine: Machine, *, seconds: float, call_s: float, folder: Path, report: Report) -> ChangeTrial:
+    """Measure a change beside the original.
+
+    Args:
+        spec: the target.
+        change: from the registry.
+        machine: the host.
+        seconds: for the blocks of both together; preparing comes on top.
+        call_s: seconds of one call of the original.
+        folder: for the outputs of the original.
+        report: progress.
+
+    Returns:
+        The trial; with `failure` where the change, or the target under it, failed.
+
+    Raises:
+        NotComparable: the change has no place in this target.
+    """
+    trial = _Trial(spec=spec, change=change, machine=machine, seconds=seconds, call_s=call_s, folder=folder)
+    failure = ""
+    try:
+        if change.cold:
+            _cold(trial, report)
+        else:
+            _rounds(trial, report)
+    except NotComparable:
+        raise
+    except RidgelineError as error:
+        failure = str(error)
+    return _closed(trial, failure)
+
+
+def _closed(trial: _Trial, failure: str) -> ChangeTrial:
+    change, pairs = trial.change, trial.pairs
+    whole = len(pairs) >= 2 and not failure
+    return ChangeTrial(
+        change=change.name,
+        actions=change.carries_out,
+        metric=change.metric,
+        output=trial.output,
+        speedup=speedup_of(pairs) if whole else None,
+        tail=tail_of(pairs) if whole and not change.cold else None,
+        before_s=median_of(np.concatenate([pair.before for pair in pairs]).tolist(), "original, between blocks of the change") if whole else None,
+        after_s=median_of(np.concatenate([pair.after for pair in pairs]).tolist(), f"with {change.name}") if whole else None,
+        pairs=len(pairs),
+        rounds=trial.rounds,
+        failure=failure or ("" if whole else "too few blocks fitted into its time"),
+        caveat=change.caveat,
+    )
+
+
+def _rounds(trial: _Trial, report: Report) -> None:
+    for number in range(_ROUNDS):
+        began = time.monotonic()
+        with _worker(trial, changed=False) as original, _worker(trial, changed=True) as changed:
+            report(f"preparing {trial.change.name}", number / _ROUNDS)
+            _prepare(trial, original, changed=False)
+            _prepare(trial, changed, changed=True)
+            if number == 0:
+                trial.output = _outputs(trial, original, changed)
+            warm_a, warm_b = (
+                worker.call(f"{_AGENT}:warm", {"budget_s": trial.seconds / 8}, WarmReport, timeout_s=trial.limit_s) for worker in (original, changed)
+            )
+            prepared_s = time.monotonic() - began
+            report(f"trying {trial.change.name}", (number + 0.5) / _ROUNDS)
+            _blocks(trial, (original, warm_a), (changed, warm_b), number)
+        trial.rounds += 1
+        if prepared_s > trial.seconds:
+            break
+
+
+def _blocks(trial: _Trial, original: tuple[Worker, WarmReport], changed: tuple[Worker, WarmReport], number: int) -> None:
+    block_s = trial.seconds / (2 * _PAIRS * _ROUNDS)
+    sides = [(worker, *_calls(warm.call_s, block_s)) for worker, warm in (original, changed)]
+    each_s = sum(max(warm.call_s, block_s) for _, warm in (original, changed))
+    pairs = int(min(_PAIRS, max(_PAIRS_LEAST, trial.seconds / _ROUNDS / each_s)))
+    for index in range(pairs):
+        # A B B A: what drifts slowly falls on both sides alike.
+        order = (0, 1) if index % 2 == 0 else (1, 0)
+        walls: dict[int, list[float]] = {}
+        for side in order:
+            worker, calls, skip = sides[side]
+            walls[side] = worker.call(f"{_AGENT}:block", {"calls": calls, "skip": skip}, list[float], timeout_s=trial.limit_s)
+        trial.pairs.append(BlockPair(np.asarray(walls[0]), np.asarray(walls[1]), number))
+
+
+def _calls(call_s: float, block_s: float) -> tuple[int, int]:
+    """(calls of a block, calls before them whose times are thrown away)."""
+    calls = int(min(5000, max(1, block_s / max(call_s, 1e-7))))
+    return calls, (1 if calls >= 3 else 0)
+
+
+def _outputs(trial: _Trial, original: Worker, changed: Worker) -> OutputCheck:
+    path = str(trial.folder / "outputs")
+    original.call(f"{_AGENT}:keep_outputs", {"path": path}, int, timeout_s=trial.limit_s)
+    found = changed.call(f"{_AGENT}:check_outputs", {"path": path, "tolerance": trial.change.tolerance}, OutputCheck, timeout_s=trial.limit_s)
+    if found.state != "differs":
+        return found
+    # Before the change is blamed: does a second process without it make the same?
+    with _worker(trial, changed=False) as other:
+        _prepare(trial, other, changed=False)
+        again = other.call(f"{_AGENT}:check_outputs", {"path": path, "tolerance": trial.change.tolerance}, OutputCheck, timeout_s=trial.limit_s)
+    if again.state == "equal":
+        return found
+    return OutputCheck(state="unknown", tolerance=found.tolerance, reason="the results differ from process to process without any change")
+
+
+@contextmanager
+def _worker(trial: _Trial, *, changed: bool) -> Iterator[Worker]:
+    spec = trial.change.before(trial.spec, trial.machine) if changed else trial.spec
+    limits = Limits(wall_s=trial.limit_s, cpus=trial.change.cpus(trial.machine) if changed else None)
+    # One hash seed for both: the order of a set is no output of the change.
+    with Worker(limits=limits, environment={"PYTHONHASHSEED": "0", **worker_environment(spec)}) as worker:
+        yield worker
+
+
+def _prepare(trial: _Trial, worker: Worker, *, changed: bool) -> ChangedReport:
+    spec = trial.change.before(trial.spec, trial.machine) if changed else trial.spec
+    arguments: dict[str, Any] = {"spec": spec, "change": trial.change.name if changed else ""}
+    return worker.call(f"{_AGENT}:prepare_changed", arguments, ChangedReport, timeout_s=trial.limit_s)
+
+
+def _cold(trial: _Trial, report: Report) -> None:
+    """First calls of fresh processes, each beside a later call of the same process."""
+    for number in range(_COLD_STARTS):
+        report(f"trying {trial.change.name}", number / _COLD_STARTS)
+        with _worker(trial, changed=False) as worker:
+            arguments = {"spec": trial.spec, "calls": _WARM_CALLS}
+            seen = worker.call(f"{_AGENT}:first_and_later", arguments, ColdReport, timeout_s=trial.limit_s)
+        trial.pairs.append(BlockPair(np.array([seen.first_s]), np.array([seen.later_s])))
+        trial.output = seen.output if trial.output.state != "differs" else trial.output
+    trial.rounds = _COLD_STARTS

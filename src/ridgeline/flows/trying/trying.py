@@ -1,0 +1,107 @@
+"""`try_changes`: every candidate in turn, within a budget; what is finished is handed over at once, so that an interrupted run keeps it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from ridgeline.core import ChangeTrial, Diagnosis, Facts, NotComparable, OutputCheck, Untried
+from ridgeline.targets import TargetSpec
+from ridgeline.targets.changes import Change, Situation, registry
+
+from .candidates import Candidate, candidates
+from .trial import Report, run_trial
+
+__all__ = ["DEFAULT_BUDGET_S", "Trying", "try_changes"]
+
+#: Seconds for all trials together when the person names no budget.
+DEFAULT_BUDGET_S = 90.0
+#: Seconds of blocks of one trial: at least so many, and so many calls of a slow target, six pairs and their warm-up.
+_TRIAL_S, _TRIAL_CALLS = 4.0, 16.0
+_OUT_OF_TIME = "the time for trying was spent; allow more with --try-budget"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trying:
+    """How much may be tried.
+
+    Attributes:
+        budget_s: seconds for all trials together; the first is made in any case.
+        precisions: precisions that are allowed besides the target's own: `bf16`, `fp16`.
+    """
+
+    budget_s: float = DEFAULT_BUDGET_S
+    precisions: frozenset[str] = frozenset()
+
+
+def try_changes(
+    found: Diagnosis, facts: Facts, spec: TargetSpec, trying: Trying, *, report: Report, keep: Callable[[Facts], None] | None = None
+) -> Facts:
+    """The facts with what came of every change that could be tried, and why the others were not.
+
+    Args:
+        found: the diagnosis of `facts`.
+        facts: what was measured.
+        spec: the target.
+        trying: budget and permissions.
+        report: progress.
+        keep: given the facts after every trial.
+    """
+    changes, broken = registry()
+    situation = Situation(spec=spec, info=facts.target, machine=facts.machine, precisions=trying.precisions)
+    chosen, untried = candidates(found.actions, changes, situation)
+    untried = (*untried, *(Untried(action="", change=other.name, reason=other.reason) for other in broken))
+    facts = msgspec.structs.replace(facts, untried=untried)
+    began, dearest_s = time.monotonic(), 0.0
+    call_s = found.ground_truth.median_s if found.ground_truth else 0.0
+    with tempfile.TemporaryDirectory(prefix="ridgeline-") as folder:
+        for index, candidate in enumerate(chosen):
+            left_s = trying.budget_s - (time.monotonic() - began)
+            if index and left_s < dearest_s:
+                facts = _without(facts, candidate, _OUT_OF_TIME)
+                continue
+            before = time.monotonic()
+            facts = _tried(facts, spec, candidate, _seconds(call_s, trying.budget_s), call_s, Path(folder), _part(report, index, len(chosen)))
+            dearest_s = max(dearest_s, time.monotonic() - before)
+            if keep is not None:
+                keep(facts)
+    return facts
+
+
+def _tried(facts: Facts, spec: TargetSpec, candidate: Candidate, seconds: float, call_s: float, folder: Path, report: Report) -> Facts:
+    change = candidate.change
+    try:
+        trial = run_trial(spec, change, facts.machine, seconds=seconds, call_s=call_s, folder=folder, report=report)
+    except NotComparable as error:
+        return _without(facts, candidate, f"{error.expected} is what it needs; found: {error.found}")
+    except Exception as error:  # a stranger's change must not cost the diagnosis
+        trial = _failed(change, f"{type(error).__name__}: {error}")
+    return msgspec.structs.replace(facts, trials=(*facts.trials, trial))
+
+
+def _without(facts: Facts, candidate: Candidate, reason: str) -> Facts:
+    change = candidate.change
+    action = change.carries_out[0] if change.carries_out and not candidate.control else change.name
+    return msgspec.structs.replace(facts, untried=(*facts.untried, Untried(action=action, change=change.name, reason=reason)))
+
+
+def _failed(change: Change, reason: str) -> ChangeTrial:
+    output = OutputCheck(state="unknown", reason="the trial failed")
+    return ChangeTrial(change=change.name, actions=change.carries_out, metric=change.metric, output=output, failure=reason)
+
+
+def _seconds(call_s: float, budget_s: float) -> float:
+    """Seconds of blocks of one trial: enough for six pairs of a slow call, at most a third of the budget."""
+    return max(0.2, min(max(_TRIAL_S, _TRIAL_CALLS * call_s), budget_s / 3.0))
+
+
+def _part(report: Report, index: int, count: int) -> Report:
+    def within(label: str, fraction: float | None) -> None:
+        report(label, (index + (fraction or 0.0)) / count)
+
+    return within
