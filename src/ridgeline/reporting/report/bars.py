@@ -91,7 +91,7 @@ def _drawing(*children: Markup) -> Markup:
 
 def interval_scale(rows: Sequence[IntervalRow]) -> Scale:
     """The common axis of gains: logarithmic factors around 1, so that twice as fast and half as fast lie equally far from no change."""
-    ends = [end for row in rows for interval in row.intervals for end in (interval.low, interval.high) if math.isfinite(end) and 0 < end < 1e6]
+    ends = [end for row in rows for interval in row.intervals for end in (interval.low, interval.high) if 1e-6 < end < 1e6]
     low, high = min([*ends, 1.0]), max([*ends, 1.0])
     scale = log_scale((low, high), 0.0, _WIDTH)
     room = (high / low) ** 0.06 * 1.02

@@ -34,7 +34,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
         """The place of a value, in units of the drawing; outside [low, high] it goes on."""
         part = (value - self.low) / (self.high - self.low)
         if self.logarithmic:
-            part = math.log(value / self.low) / math.log(self.high / self.low)
+            part = (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
         return self.start + part * (self.end - self.start)
 
     def holds(self, value: float) -> bool:
