@@ -12,7 +12,7 @@ import msgspec
 
 from ridgeline.core import Facts, LevelRecord, Need, RidgelineError
 
-from . import cold, level1, level2, level3, level5
+from . import cold, level1, level2, level3, level5, waits
 from .bench import Bench
 
 __all__ = ["Bench", "satisfy"]
@@ -29,6 +29,7 @@ _INSTRUMENTS: dict[str, tuple[str, Instrument]] = {
     "operators": ("profiling operators", level3.operators),
     "dispatch": ("fitting the cost of dispatch", level3.dispatch),
     "hot-spots": ("sampling lines", level5.hot_spots),
+    "waits": ("timing waits", waits.waits),
 }
 
 

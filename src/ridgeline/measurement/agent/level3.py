@@ -16,7 +16,7 @@ from ridgeline.targets import prepare as prepare_target
 from ..medians import median_of
 from .target import held, inside
 
-__all__ = ["OperatorsReport", "dispatch", "operators", "recorded_operators"]
+__all__ = ["OperatorsReport", "burst", "dispatch", "operators", "recorded_operators"]
 
 _RATIO_ORIGIN = "instrumented ÷ clean calls of the same minute"
 #: Groups of rows that issue nothing to a library.
@@ -43,9 +43,9 @@ def operators(seconds: float, iterations: int = 10) -> OperatorsReport:
         raise BackendUnavailable(
             "an operator profile of a framework", found=f"a {prepared.info.kind} target without one", remedy="the call recorder is used instead"
         )
-    before = _burst(prepared.call, prepared.synchronise, seconds / 4)
+    before = burst(prepared.call, prepared.synchronise, seconds / 4)
     table = taken()
-    clean = median_of([*before, *_burst(prepared.call, prepared.synchronise, seconds / 4)], "clean calls before and after the profile")
+    clean = median_of([*before, *burst(prepared.call, prepared.synchronise, seconds / 4)], "clean calls before and after the profile")
     return OperatorsReport(table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin=_RATIO_ORIGIN))
 
 
@@ -63,10 +63,10 @@ def recorded_operators(spec: TargetSpec, seconds: float, report: Callable[[Any],
     load = prepared.flavour.load if isinstance(prepared.flavour, PythonFlavour | ProcessFlavour) else None
     if load is None or call is None:
         raise BackendUnavailable("a Python program to record", found=f"a {prepared.info.kind} target", remedy="give a Python function or script")
-    before = _burst(_warm(call, prepared.synchronise), prepared.synchronise, seconds / 4)
+    before = burst(_warm(call, prepared.synchronise), prepared.synchronise, seconds / 4)
     table = profile(load, budget_s=seconds, synchronise=prepared.synchronise, report=report, user_files=prepared.user_files)
     # The recorder has replaced code inside live functions: clean calls afterwards need the source loaded once more.
-    after = _burst(_warm(load(None), prepared.synchronise), prepared.synchronise, seconds / 4)
+    after = burst(_warm(load(None), prepared.synchronise), prepared.synchronise, seconds / 4)
     clean = median_of([*before, *after], "clean calls before and after the recorded ones")
     return OperatorsReport(table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin=_RATIO_ORIGIN))
 
@@ -92,7 +92,7 @@ def _warm(call: Callable[[], Any], synchronise: Callable[[Any], None] | None) ->
     return call
 
 
-def _burst(call: Callable[[], Any], synchronise: Callable[[Any], None] | None, seconds: float) -> list[float]:
+def burst(call: Callable[[], Any], synchronise: Callable[[Any], None] | None, seconds: float) -> list[float]:
     """Walls of clean calls for about that long, at least two, at most a thousand."""
     walls: list[float] = []
     while len(walls) < 1000 and (len(walls) < 2 or sum(walls) < seconds):

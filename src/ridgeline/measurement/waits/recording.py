@@ -1,0 +1,79 @@
+"""Time the waits of a target: loads it anew with watched locks in place and records a number of its calls."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from time import perf_counter  # bound before the target is loaded, which may replace it in its module
+from typing import Any
+
+from ridgeline.core import WaitTable
+
+from ..medians import median_of
+from .sampler import Sampler
+from .table import table_of
+from .tally import Recorder
+from .wrapping import Wrapping
+
+__all__ = ["observe"]
+
+_MOST_CALLS = 2000
+
+
+def observe(
+    load: Callable[[], Callable[[], Any]],
+    *,
+    synchronise: Callable[[Any], None] | None = None,
+    seconds: float = 2.0,
+    user_files: Sequence[str] = (),
+) -> WaitTable:
+    """Record the waits of about `seconds` of calls, at least one call.
+
+    Args:
+        load: loads the user's modules anew and returns the workload; what it makes uses the watched locks.
+        synchronise: waits for a call's result.
+        user_files: files that belong to the user.
+
+    Raises:
+        Exception: whatever the target raises.
+    """
+    recorder = Recorder(tuple(user_files))
+    forget_modules(user_files)
+    with Wrapping(recorder) as wrapping:
+        call = load()
+        _once(call, synchronise)
+        sampler = Sampler(recorder)
+        sampler.start()
+        walls: list[float] = []
+        try:
+            wrapping.locks.mark()
+            recorder.start()
+            while not walls or (sum(walls) < seconds and len(walls) < _MOST_CALLS):
+                before = perf_counter()
+                _once(call, synchronise)
+                walls.append(perf_counter() - before)
+        finally:
+            recorder.stop()
+            sampler.stop()
+    return table_of(
+        recorder,
+        sampler.spins,
+        calls=len(walls),
+        wall_s=median_of(walls, "calls with their waits timed"),
+        looked=(sampler.looked_s, sampler.wanting_s),
+        instrument="stopwatches on Python's waits and a sampler of all threads, in a process of its own",
+    )
+
+
+def forget_modules(files: Sequence[str]) -> None:
+    """Let the user's modules be imported anew: locks that they made before are not watched."""
+    own = frozenset(files)
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) in own and name != "__main__":
+            del sys.modules[name]
+
+
+def _once(call: Callable[[], Any], synchronise: Callable[[Any], None] | None) -> None:
+    result = call()
+    if synchronise is not None:
+        synchronise(result)

@@ -1,0 +1,148 @@
+"""From the accumulators to a `WaitTable`: what was one wait, per call of the target. Pure arithmetic on sums."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from ridgeline.core import Quantity, Wait, WaitTable
+from ridgeline.core.waits import WaitKind
+
+from .sampler import SpinSum
+from .tally import Place, Recorder, Tally, WaitSum, site_of
+
+__all__ = ["table_of"]
+
+_SHOWN = 40
+#: A wait of less than this share of the wall, all threads together, says nothing.
+_LEAST_SHARE = 1e-3
+#: Relative interval of a sum that was timed piece by piece.
+_TIMED = 0.02
+
+#: Kind, what was waited for as text or the lock's maker, and the waiting line.
+_Row = tuple[str, object, Place]
+
+
+def table_of(
+    recorder: Recorder,
+    spins: dict[tuple[int, Place, str], SpinSum],
+    *,
+    calls: int,
+    wall_s: Quantity,
+    looked: tuple[float, float],
+    instrument: str,
+) -> WaitTable:
+    """The waits of one call.
+
+    Args:
+        recorder: stopped.
+        spins: from the sampler.
+        calls: calls of the target that were recorded.
+        wall_s: wall of one of them.
+        looked: seconds that the sampler looked at, and seconds × threads that ran or wanted Python.
+        instrument: how it was taken.
+    """
+    rows = [
+        *(_timed_wait(row, tallies, recorder, calls) for row, tallies in _grouped(recorder.tallies).items()),
+        *_spin_waits(spins, recorder.caller, calls, looked[0], wall_s.value),
+    ]
+    kept = sorted((wait for wait in rows if wait.total_s.value >= _LEAST_SHARE * wall_s.value), key=lambda wait: -wait.total_s.value)
+    return WaitTable(
+        waits=tuple(kept[:_SHOWN]),
+        wall_s=wall_s,
+        instrument=instrument,
+        interpreted_threads=looked[1] / looked[0] if looked[0] > 0 else None,
+        iterations=calls,
+    )
+
+
+def _grouped(tallies: Iterable[Tally]) -> dict[_Row, list[tuple[Tally, Any, WaitSum]]]:
+    """Waits of all threads by kind, what was waited for, and line; locks made at one line are one."""
+    groups: dict[_Row, list[tuple[Tally, Any, WaitSum]]] = {}
+    for tally in tallies:
+        for (kind, on, place), found in tally.sums.items():
+            if place is not None and found.calls:
+                groups.setdefault((kind, on if isinstance(on, str) else on.made, place), []).append((tally, on, found))
+    return groups
+
+
+def _timed_wait(row: _Row, parts: Sequence[tuple[Tally, Any, WaitSum]], recorder: Recorder, calls: int) -> Wait:
+    kind, _, place = row
+    sums = [found for _, _, found in parts]
+    total = sum(found.total_s for found in sums)
+    waits = sum(found.calls for found in sums)
+    sampled = sum(found.sampled_s for found in sums)
+    capacity = max(found.capacity for found in sums)
+    moved = sum(found.moved_bytes for found in sums)
+    on = parts[0][1]
+    locks = list({id(lock): lock for _, lock, _ in parts if not isinstance(lock, str)}.values())
+    if locks and any(lock.elsewhere for lock in locks):
+        kind = "condition"  # taken by one thread and given back by another: it is a signal and protects nothing
+    return Wait(
+        kind=cast("WaitKind", kind),
+        calls=waits / calls,
+        total_s=_seconds(total / calls),
+        caller_s=_seconds(sum(found.total_s for tally, _, found in parts if tally.ident == recorder.caller) / calls),
+        on=on if isinstance(on, str) else f"{on.name} made at {os.path.basename(on.made[0].co_filename)}:{on.made[1]}",
+        site=site_of(place),
+        holder=_holder(sums),
+        threads=len({tally.ident for tally, _, _ in parts}),
+        acquisitions=sum(lock.acquisitions for lock in locks) / calls if locks else None,
+        held_s=_seconds(_held(locks, calls)) if locks else None,
+        longest_s=max(found.longest_s for found in sums),
+        native=min(1.0, sum(found.native_s for found in sums) / sampled) if sampled > 0 else None,
+        asleep=min(1.0, sum(found.asleep_s for found in sums) / sampled) if sampled > 0 else None,
+        in_flight=sum(found.in_flight for found in sums) / waits if capacity else None,
+        capacity=capacity or None,
+        moved_bytes=moved / calls if moved else None,
+    )
+
+
+def _held(locks: Sequence[Any], calls: int) -> float:
+    """Seconds that a lock was held in one call: where several made at one line are used in one call, the one held longest."""
+    if len(locks) > calls / 2 and calls > 1:  # a lock of its own for every call
+        return float(sum(lock.held_s for lock in locks)) / calls
+    return float(max(lock.held_s for lock in locks)) / calls
+
+
+def _holder(sums: Sequence[WaitSum]) -> Any:
+    seen: Counter[Place] = Counter()
+    for found in sums:
+        seen.update(found.holders)
+    return site_of(seen.most_common(1)[0][0]) if seen else None
+
+
+def _spin_waits(spins: dict[tuple[int, Place, str], SpinSum], caller: int, calls: int, looked_s: float, wall_s: float) -> Iterable[Wait]:
+    groups: dict[tuple[Place, str], list[tuple[int, SpinSum]]] = {}
+    for (ident, place, asks), found in spins.items():
+        groups.setdefault((place, asks), []).append((ident, found))
+    scale = wall_s / looked_s if looked_s > 0 else 0.0
+    looks = max(1.0, looked_s / 3e-3)
+    for (place, asks), parts in groups.items():
+        total = sum(found.total_s for _, found in parts)
+        yield Wait(
+            kind="spin",
+            calls=1.0,
+            total_s=_sampled(total * scale, looks),
+            caller_s=_sampled(sum(found.total_s for ident, found in parts if ident == caller) * scale, looks),
+            on=asks,
+            site=site_of(place),
+            threads=len({ident for ident, _ in parts}),
+            native=min(1.0, sum(found.native_s for _, found in parts) / total),
+            asleep=min(1.0, sum(found.asleep_s for _, found in parts) / total),
+        )
+
+
+def _seconds(value: float) -> Quantity:
+    return Quantity(
+        value=value, low=value * (1 - _TIMED), high=value * (1 + _TIMED), confidence=0.95, unit="s", source="measured", origin="stopwatch on the wait"
+    )
+
+
+def _sampled(value: float, looks: float) -> Quantity:
+    """Counting error of a share seen in so many looks: two standard deviations at the most, 2 × 0.5 ÷ √n."""
+    error = min(1.0, 1.0 / math.sqrt(looks)) * value
+    return Quantity(value=value, low=value - error, high=value + error, confidence=0.95, unit="s", source="measured", origin="sampled lines")
