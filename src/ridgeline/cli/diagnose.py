@@ -153,6 +153,7 @@ def _measured(target: str | None, given: dict[str, Any], facts: list[Facts], lin
                 report=report,
                 command=line,
                 facts_to=facts.append,
+                trying=_trying(given) if given["attempt"] else None,
             )
         except KeyboardInterrupt as error:
             if notebook is not None and notebook.last_saved is not None:
