@@ -68,7 +68,7 @@ def _no_arguments(target: str, arguments: tuple[str, ...]) -> str:
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--input", "input_path", metavar="FILE|DIR", help="Inputs of a model: .npy, .npz, or a directory of them. [default: generated]")
 @click.option("--shape", "shapes", metavar="NAME=1x3x224x224", multiple=True, help="Shape of an input, or size of a symbolic axis (N=8); repeatable.")
-@click.option("--budget", metavar="TIME[@p99]", default="", help="Time a call may take, such as 33.3ms@p99.")
+@click.option("--budget", metavar="TIME[@p99]", help="Time a call may take, such as 33.3ms@p99.")
 @click.option(
     "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="Whether each start is used for one call."
 )
@@ -104,7 +104,7 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
         raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")
     if given["fail_on"] == "budget" and not given["budget"]:
         raise UsageError("--fail-on budget with a budget", found="no --budget", remedy="add --budget TIME@p99")
-    if given["budget"]:
+    if given["budget"] is not None:
         parse_budget(given["budget"])
     if given["time_budget"] is not None and not math.isfinite(given["time_budget"]):
         raise UsageError("a time budget in seconds", found=str(given["time_budget"]), remedy="give a finite number")
@@ -141,7 +141,7 @@ def _measured(target: str | None, given: dict[str, Any], facts: list[Facts], lin
         threads=given["threads"],
         seed=given["seed"],
         use=given["use"],
-        budget=given["budget"],
+        budget=given["budget"] or "",
     )
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
         try:

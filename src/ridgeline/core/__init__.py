@@ -50,6 +50,7 @@ from .verdict import (
     Action,
     Bottleneck,
     Bound,
+    BudgetReport,
     Diagnosis,
     Evidence,
     Experiment,
@@ -60,6 +61,7 @@ from .verdict import (
     OverheadSummary,
     PartitionSummary,
     RunnerUp,
+    Shrink,
     StageSummary,
     Tried,
     WallShares,
@@ -68,13 +70,13 @@ from .verdict import (
 from .waits import Wait, WaitTable
 
 __all__ = [
-    "DTYPE_BYTES", "Action", "BackendUnavailable", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetState", "BufferUse", "Caution", "Ceiling",
-    "ChangeTrial", "ClockState", "ColdStart", "Column", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine",
-    "Evaluate", "Evidence", "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "LevelRecord", "LevelSummary", "Link",
-    "Links", "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange",
-    "OutputCheck", "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision",
-    "Prediction", "Primitive", "PrimitiveTable", "Quantity", "ReadError", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels",
-    "Site", "Space", "Stage", "StageLine", "StageSummary", "StageTable", "System", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "Track",
-    "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Wait", "WaitTable", "WallShares", "WallSplit", "Where", "parse_budget",
-    "product", "quotient", "total",
+    "DTYPE_BYTES", "Action", "BackendUnavailable", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution",
+    "Ceiling", "ChangeTrial", "ClockState", "ColdStart", "Column", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport",
+    "Engine", "Evaluate", "Evidence", "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "LevelRecord", "LevelSummary",
+    "Link", "Links", "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary",
+    "OutOfRange", "OutputCheck", "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError",
+    "Precision", "Prediction", "Primitive", "PrimitiveTable", "Quantity", "ReadError", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples",
+    "Sentinels", "Shrink", "Site", "Space", "Stage", "StageLine", "StageSummary", "StageTable", "System", "TargetFailed", "TargetInfo", "Tensor",
+    "Timeline", "Track", "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Wait", "WaitTable", "WallShares", "WallSplit", "Where",
+    "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

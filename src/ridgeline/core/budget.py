@@ -44,15 +44,18 @@ def parse_budget(text: str) -> Budget:
     """Read `33.3ms@p99`, `5 ms@median` or `5ms` (the median).
 
     Raises:
-        UsageError: no positive time, or an order statistic other than median (p50) and p99.
+        UsageError: no positive time with its unit, or an order statistic other than median (p50) and p99.
 
     >>> parse_budget("33.3ms@p99")
     Budget(limit_s=0.0333, at='p99')
     """
-    limit, _, name = text.partition("@")
-    name = name.strip().lower() or "median"
+    limit, at, name = text.partition("@")
+    name = name.strip().lower() if at else "median"
     if name not in _NAMES:
         raise UsageError("a budget at median or p99, such as 33.3ms@p99", found=repr(text), remedy="write TIME@median or TIME@p99")
+    if limit.strip() and limit.strip()[-1] in "0123456789.":
+        # A bare 33 may be meant as milliseconds, and would be taken for half a minute.
+        raise UsageError("a budget with its unit, such as 33.3ms@p99", found=repr(text), remedy="write the unit behind the number: us, ms or s")
     limit_s = parse(limit, "s")
     if not limit_s > 0:
         raise UsageError("a budget above zero, such as 33.3ms@p99", found=repr(text), remedy="give the time that a call may take")

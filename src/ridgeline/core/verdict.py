@@ -18,6 +18,7 @@ __all__ = [
     "Action",
     "Bottleneck",
     "Bound",
+    "BudgetReport",
     "Diagnosis",
     "Evidence",
     "Experiment",
@@ -27,6 +28,7 @@ __all__ = [
     "OperatorSummary",
     "OverheadSummary",
     "RunnerUp",
+    "Shrink",
     "StageSummary",
     "Tried",
     "WallShares",
@@ -268,6 +270,53 @@ class PartitionSummary(msgspec.Struct, frozen=True, kw_only=True):
     fallbacks: tuple[str, ...] = ()
 
 
+class Shrink(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to meet a missed budget, by itself.
+
+    Args:
+        name: the stage, the operator, or `the whole call`.
+        kind: what that is.
+        now_s: its time in a call of the length that the budget is held against.
+        target_s: what it may take at the most; null where even nothing is not enough.
+        part: 1 − target ÷ now, the part that must go; null as above.
+    """
+
+    name: str
+    kind: Literal["call", "stage", "operator"]
+    now_s: float
+    target_s: float | None
+    part: float | None
+
+
+class BudgetReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a budget is kept, and what must shrink by how much where it is not.
+
+    Args:
+        limit_s: the budget, seconds.
+        at: the order statistic that it is held against.
+        state: met, missed or undecided.
+        value_s: that statistic; null where there are too few samples for it.
+        interval_s: its (low, high).
+        samples, samples_needed: how many were taken, and how many the statistic needs at the least.
+        excess_s: seconds to lose; null unless missed. At the least that much where only the median is known.
+        slack_s: seconds to spare; null unless met.
+        shrink: ways to lose them, each by itself, the whole call first.
+        because: one sentence.
+    """
+
+    limit_s: float
+    at: Literal["median", "p99"]
+    state: Literal["met", "missed", "undecided"]
+    value_s: float | None
+    interval_s: tuple[float, float] | None
+    samples: int
+    samples_needed: int
+    excess_s: float | None = None
+    slack_s: float | None = None
+    shrink: tuple[Shrink, ...] = ()
+    because: str = ""
+
+
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.diagnosis/1"):
     """The page as data; the contract of `ridgeline diagnose --json`. Seconds, bytes, FLOP throughout."""
 
@@ -299,6 +348,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", t
     run: str | None = None
     command: str = ""
     untried: tuple[Untried, ...] = ()
+    budget_state: BudgetReport | None = None
 
     def _repr_html_(self) -> str | None:
         """Its fragment for a notebook."""

@@ -26,6 +26,7 @@ from ridgeline.core import (
     Where,
 )
 
+from .budget import budget_report
 from .case import Case, Finding, Rule
 from .causes.unexplained import UNKNOWN
 from .ground_truth import ground_truth
@@ -92,6 +93,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         actions=actions,
         tried=tried,
         untried=facts.untried,
+        budget_state=budget_report(case),
         runners_up=tuple(_runner_up(f) for f in (ranked if healthy else shown[1:])[:5]),
         warnings=tuple(_warnings(case, top)),
         bound="none" if healthy else (top.bound if top else "inconclusive"),

@@ -113,7 +113,10 @@ def _budget_rows(diagnosis: Diagnosis) -> list[Pair]:
     budget = parse_budget(diagnosis.budget)
     if diagnosis.ground_truth is None:
         return [Pair(label="budget", cell=words("undecided"), note=f"{budget}; no ground truth was measured")]
-    return [Pair(label="budget", cell=words(budget.state(diagnosis.ground_truth)), note=str(budget))]
+    found = diagnosis.budget_state
+    if found is None:
+        return [Pair(label="budget", cell=words(budget.state(diagnosis.ground_truth)), note=str(budget))]
+    return [Pair(label="budget", cell=words(found.state), note=f"{budget}; {found.because}" if found.because else str(budget))]
 
 
 def _what_to_do(diagnosis: Diagnosis) -> Section:

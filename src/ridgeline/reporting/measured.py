@@ -8,6 +8,7 @@ from ridgeline.core import Diagnosis, GroundTruth, LevelSummary, OperatorSummary
 from ridgeline.stats import minimum_samples
 
 from .page import Bars, Block, Cell, Column, Pair, Pairs, Paragraph, Section, Table, count, fraction, missing, number, quantity, seconds, share, words
+from .stages import stage_blocks
 
 __all__ = ["OPERATORS_SHOWN", "WALL_WORDS", "measured_sections", "operator_table", "partition_blocks"]
 
@@ -76,10 +77,7 @@ def _where_time_goes(diagnosis: Diagnosis) -> tuple[Block, ...]:
     else:
         rows = tuple(Pair(label=name, cell=share(getattr(split, name)), note=note) for name, note in WALL_WORDS.items())
         blocks.append(Bars(caption="shares of the wall", rows=rows))
-    if diagnosis.stages:
-        columns = (Column(title="stage", flexible=True), Column(title="median", right=True), Column(title="share", right=True))
-        rows_ = tuple((words(stage.name), seconds(stage.median_s), share(stage.share)) for stage in diagnosis.stages)
-        blocks.append(Table(caption="stages", columns=columns, rows=rows_))
+    blocks += stage_blocks(diagnosis)
     blocks += _overhead(diagnosis)
     return tuple(blocks)
 

@@ -1,0 +1,98 @@
+"""A budget held against the ground truth: met, missed or undecided, and by how much what must shrink.
+
+Each way to shrink stands by itself: what must go from one stage, one operator, or the whole call, if all else stays. For the tail a part is taken to
+have the share of a slow call that it has of a usual one, since only whole calls are known that far out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from ridgeline.core import BudgetReport, GroundTruth, Shrink, parse_budget
+from ridgeline.core.units import format_quantity
+from ridgeline.stats import minimum_samples
+
+from .case import Case
+from .ground_truth import ground_truth
+from .stages import share_of_stage, stage_path, stage_table
+
+__all__ = ["budget_report"]
+
+_CONFIDENCE = 0.95
+#: Operators named where there are no stages, and the least share of one.
+_OPERATORS, _LEAST_SHARE = 3, 0.1
+_STAGES = 6
+
+
+def budget_report(case: Case) -> BudgetReport | None:
+    """The state of the target's budget; `None` where none was given or nothing was measured."""
+    truth = ground_truth(case.facts)
+    if not case.facts.target.budget or truth is None:
+        return None
+    budget = parse_budget(case.facts.target.budget)
+    state = budget.state(truth)
+    tail = budget.at == "p99"
+    value, interval = (truth.p99_s, truth.p99_ci_s) if tail else (truth.median_s, truth.median_ci_s)
+    reached = value if value is not None else truth.median_s
+    excess = max(0.0, reached - budget.limit_s) if state == "missed" else None
+    report = BudgetReport(
+        limit_s=budget.limit_s,
+        at=budget.at,
+        state=state,
+        value_s=value,
+        interval_s=interval,
+        samples=truth.samples,
+        samples_needed=minimum_samples(0.99, _CONFIDENCE, one_sided=True) if tail else minimum_samples(0.5, _CONFIDENCE, one_sided=False),
+        excess_s=excess,
+        slack_s=budget.limit_s - value if state == "met" and value is not None else None,
+        shrink=tuple(_ways(case, reached, excess)) if excess else (),
+    )
+    return msgspec.structs.replace(report, because=_because(report, truth))
+
+
+def _ways(case: Case, call_s: float, excess_s: float) -> Iterator[Shrink]:
+    yield _way("the whole call", "call", call_s, excess_s)
+    table = stage_table(case.facts)
+    if table is not None:
+        top = sorted((stage for stage in table.stages if stage.parent is None), key=lambda stage: -stage.total_s.value)
+        for stage in top[:_STAGES]:
+            yield _way(stage_path(table, stage), "stage", share_of_stage(case, stage.total_s.value) * call_s, excess_s)
+    elif case.shares_hold:
+        for part in sorted(case.judged, key=lambda part: -part.share)[:_OPERATORS]:
+            if part.share >= _LEAST_SHARE:
+                yield _way(part.row.name, "operator", part.share * call_s, excess_s)
+
+
+def _way(name: str, kind: Literal["call", "stage", "operator"], now_s: float, excess_s: float) -> Shrink:
+    possible = now_s > excess_s
+    return Shrink(
+        name=name,
+        kind=kind,
+        now_s=now_s,
+        target_s=now_s - excess_s if possible else None,
+        part=excess_s / now_s if possible else None,
+    )
+
+
+def _because(report: BudgetReport, truth: GroundTruth) -> str:
+    limit = format_quantity(report.limit_s, "s")
+    if report.state == "undecided":
+        if report.value_s is None:
+            few = f"the {report.at} needs {report.samples_needed} samples, there are {report.samples}"
+            return f"{few}; allow more with --samples and --time-budget"
+        low, high = report.interval_s or (report.value_s, report.value_s)
+        return f"{limit} lies inside the interval {format_quantity(low, 's')} to {format_quantity(high, 's')}; more samples narrow it"
+    if report.state == "met":
+        return f"{format_quantity(report.slack_s or 0.0, 's')} to spare"
+    least = "" if report.value_s is not None else f"at the least, by the median alone ({format_quantity(truth.median_s, 's')}), "
+    ways = [_written(way) for way in report.shrink if way.part is not None and way.kind != "call"]
+    whole = next((way for way in report.shrink if way.kind == "call" and way.part is not None), None)
+    said = [*ways[:3], *([f"the whole call by {whole.part:.0%}"] if whole is not None and whole.part is not None else [])]
+    return f"must lose {least}{format_quantity(report.excess_s or 0.0, 's')}" + (f": {'; or '.join(said)}" if said else "")
+
+
+def _written(way: Shrink) -> str:
+    return f"{way.name} {format_quantity(way.now_s, 's')} → {format_quantity(way.target_s or 0.0, 's')} (by {way.part:.0%})"
