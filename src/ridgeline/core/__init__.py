@@ -37,6 +37,7 @@ from .graph import DTYPE_BYTES, Graph, Op, Placement, Tensor, TripCount
 from .partitions import Partition, PartitionTable
 from .prediction import Prediction
 from .primitives import Primitive, PrimitiveTable
+from .promises import PromiseLine, PromiseReport
 from .quantity import Quantity, product, quotient, total
 from .relayout import Relayout
 from .run import Run
@@ -71,12 +72,12 @@ from .waits import Wait, WaitTable
 
 __all__ = [
     "DTYPE_BYTES", "Action", "BackendUnavailable", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution",
-    "Ceiling", "ChangeTrial", "ClockState", "ColdStart", "Column", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport",
-    "Engine", "Evaluate", "Evidence", "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "LevelRecord", "LevelSummary",
-    "Link", "Links", "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary",
-    "OutOfRange", "OutputCheck", "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError",
-    "Precision", "Prediction", "Primitive", "PrimitiveTable", "Quantity", "ReadError", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples",
-    "Sentinels", "Shrink", "Site", "Space", "Stage", "StageLine", "StageSummary", "StageTable", "System", "TargetFailed", "TargetInfo", "Tensor",
-    "Timeline", "Track", "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Wait", "WaitTable", "WallShares", "WallSplit", "Where",
-    "parse_budget", "product", "quotient", "total",
+    "Ceiling", "ChangeTrial", "ClockState", "ColdStart", "Column", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine",
+    "Evaluate", "Evidence", "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "LevelRecord", "LevelSummary", "Link",
+    "Links", "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange",
+    "OutputCheck", "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision",
+    "Prediction", "Primitive", "PrimitiveTable", "PromiseLine", "PromiseReport", "Quantity", "ReadError", "Relayout", "RidgelineError", "Run",
+    "RunnerUp", "Samples", "Sentinels", "Shrink", "Site", "Space", "Stage", "StageLine", "StageSummary", "StageTable", "System", "TargetFailed",
+    "TargetInfo", "Tensor", "Timeline", "Track", "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Wait", "WaitTable",
+    "WallShares", "WallSplit", "Where", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

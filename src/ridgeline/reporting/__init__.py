@@ -5,11 +5,12 @@ from .html import html
 from .markdown import markdown
 from .page import Bars, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell
 from .pages import calc_list_page, calc_page, devices_page, doctor_page, log_table, probe_page, run_page
+from .promises import promises_page
 from .report import html_report, inline, run_report
 from .terminal import terminal
 
 __all__ = [
     "Bars", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "calc_list_page", "calc_page",
-    "devices_page", "doctor_page", "format_cell", "html", "html_report", "inline", "log_table", "markdown", "page", "probe_page", "run_page",
-    "run_report", "terminal",
+    "devices_page", "doctor_page", "format_cell", "html", "html_report", "inline", "log_table", "markdown", "page", "probe_page", "promises_page",
+    "run_page", "run_report", "terminal",
 ]  # fmt: skip
