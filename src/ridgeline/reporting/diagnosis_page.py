@@ -86,7 +86,7 @@ def _headline(diagnosis: Diagnosis) -> str:
 
 
 def _verdict(diagnosis: Diagnosis) -> Section:
-    rows = [*_bottleneck_rows(diagnosis.bottleneck), *_budget_rows(diagnosis)]
+    rows = [*_bottleneck_rows(diagnosis.bottleneck, diagnosis), *_budget_rows(diagnosis)]
     if diagnosis.bottleneck is None:
         rows.insert(0, Pair(label="bound", cell=words(diagnosis.bound), note=BOUND_WORDS[diagnosis.bound]))
     blocks: list[Block] = [Pairs(rows=tuple(rows))]
@@ -95,16 +95,24 @@ def _verdict(diagnosis: Diagnosis) -> Section:
     return Section(title="Verdict", blocks=tuple(blocks))
 
 
-def _bottleneck_rows(found: Bottleneck | None) -> list[Pair]:
+def _bottleneck_rows(found: Bottleneck | None, diagnosis: Diagnosis) -> list[Pair]:
     if found is None:
         return []
-    surety = "confirmed: an intervention moved the time as predicted" if found.confirmed else "suspected: no intervention has been tried yet"
+    surety = _surety(found, diagnosis)
     return [
         Pair(label="where", cell=words(place(found.where))),
         Pair(label="bound", cell=words(found.bound), note=BOUND_WORDS[found.bound]),
         Pair(label="cause", cell=words(found.cause), note=surety),
         Pair(label="share", cell=share(found.share), note="of the end-to-end time"),
     ]
+
+
+def _surety(found: Bottleneck, diagnosis: Diagnosis) -> str:
+    if found.confirmed:
+        return "confirmed: an intervention moved the time as predicted"
+    if any(trial.promise is not None for trial in diagnosis.tried):
+        return "suspected: nothing that was tried against it moved the time as predicted"
+    return "suspected: no intervention has been tried yet"
 
 
 def _budget_rows(diagnosis: Diagnosis) -> list[Pair]:
