@@ -13,7 +13,9 @@ import pytest
 from ridgeline.cli import cli
 from ridgeline.core import Device, DoctorReport, Finding, Run
 from ridgeline.core.documents import decode
+from ridgeline.device import catalogue
 from ridgeline.notebook import Notebook
+from ridgeline.reporting import html, run_page
 
 from .conftest import Flow
 
@@ -113,6 +115,24 @@ def test_show_what_is_not_there(run: Call, kept: Run, arguments: list[str]) -> N
     code, out, err = run("show", *arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
+
+
+def test_show_writes_the_page_as_html(run: Call, kept: Run, tmp_path: Path) -> None:
+    file = tmp_path / "run.html"
+    assert run("show", "last", "--html", str(file))[0] == 0
+    assert file.read_text("utf-8") == html(run_page(kept))
+    assert run("show", "last", "--html", str(file))[0] == 2
+    assert run("show", "last", "--json", "--force", "--html", str(file))[0] == 0
+    assert run("show", "nothing", "--html", str(tmp_path / "other.html"))[0] == 2
+    assert not (tmp_path / "other.html").exists()
+
+
+def test_devices_show_prices_where_they_are_known(run: Call) -> None:
+    out = run("devices")[1]
+    priced = [device for device in catalogue() if device.price_per_hour is not None]
+    assert priced
+    assert "price an hour" in out
+    assert "USD/h" in out
 
 
 def test_devices(run: Call) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+_PROGRAMS = ([sys.executable, "-m", "ridgeline"], [str(Path(sys.executable).parent / "ridgeline")])
 _PATCHED = """
 import sys, time, types
 from pathlib import Path
@@ -121,3 +122,34 @@ def test_colour_on_a_terminal(document: Path, environment: dict[str, str], argum
 def test_progress_on_a_terminal(document: Path) -> None:
     text = _on_a_terminal(_command(document), {"TERM": "xterm", "NO_COLOR": "1"})
     assert "weight-traffic" in text
+
+
+_INTERRUPTS_ITSELF = """
+import os, signal, sys
+MOMENT = sys.argv[1]
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == MOMENT: os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from ridgeline.__main__ import main
+sys.argv[1:] = ["devices"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("moment", ["ridgeline.cli", "click", "numpy", "numpy._core.multiarray", "ridgeline.flows.calc_laws"])
+def test_an_interrupt_while_loading_is_one_line_and_130(moment: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTS_ITSELF, moment], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "ridgeline: interrupted; nothing was kept\n"
+
+
+def test_an_ignored_interrupt_stays_ignored_while_loading() -> None:
+    code = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{_INTERRUPTS_ITSELF}"
+    done = subprocess.run([sys.executable, "-c", code, "numpy"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_program_and_the_module_are_one() -> None:
+    said = [subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60).stdout for command in _PROGRAMS]
+    assert said[0] == said[1] != ""

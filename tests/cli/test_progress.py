@@ -23,3 +23,11 @@ def test_quiet_is_silent_and_names_are_cleaned(capsys: pytest.CaptureFixture[str
     moments = iter([0.0, 5.0, 5.0])
     plain(lambda: next(moments))("a\x1b[2Jb\nc", None)
     assert capsys.readouterr().err == "ridgeline: a\\x1b[2Jb c\n"
+
+
+def test_a_warning_is_said_once_and_in_quiet_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    for quiet in (True, False):
+        with progress(quiet) as report:
+            for _ in range(3):
+                report("warning: the probe is not kept", None)
+        assert capsys.readouterr().err == "ridgeline: warning: the probe is not kept\n"

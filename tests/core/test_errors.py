@@ -41,9 +41,9 @@ def test_a_megabyte_is_shortened_in_the_middle() -> None:
 
 def test_the_three_parts_are_said_in_order() -> None:
     error = ReadError("a model.", found="a text.", remedy="give a model.")
-    assert str(error) == "a model; found: a text; to do: give a model"
+    assert str(error) == "expected a model; found: a text; to do: give a model"
     assert (error.expected, error.found, error.remedy) == ("a model.", "a text.", "give a model.")
-    assert str(ReadError("a model")) == "a model"
+    assert str(ReadError("a model")) == "expected a model"
 
 
 @pytest.mark.parametrize("kind", LEAVES, ids=lambda kind: kind.__name__)

@@ -122,10 +122,10 @@ class Place:
         self.folder, self.mark = folder, f"ridgeline-test-{uuid.uuid4().hex}"
         self.notebook = folder / "notes.sqlite"
 
-    def start(self, *arguments: str, user: str = "", **options: object) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, user: str = "", before: str = "", **options: object) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "RIDGELINE_NOTEBOOK": str(self.notebook), "RIDGELINE_TEST_MARK": self.mark, "COLUMNS": "100"}
         environment.pop("RIDGELINE_DEBUG", None)
-        command = [sys.executable, "-c", _COMMAND, _TESTS, user, *arguments]
+        command = [sys.executable, "-c", before + _COMMAND, _TESTS, user, *arguments]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         return subprocess.Popen(command, cwd=self.folder, env=environment, **pipes)  # type: ignore[call-overload, no-any-return]
 
@@ -264,10 +264,42 @@ def test_inputs_that_do_not_fit_the_model(place: Place) -> None:
     np.save(folder / "kind.npy", np.ones((2, 8), np.int64))
     np.save(folder / "objects.npy", np.array([{}, None], dtype=object), allow_pickle=True)
     np.savez(folder / "names.npz", other=np.ones((2, 8), np.float32))
-    for name, word in {"kind.npy": "float32", "objects.npy": "Object arrays", "names.npz": "other"}.items():
+    np.save(folder / "wide.npy", np.ones((2, 8)))
+    np.save(folder / "none.npy", np.ones((0, 8), np.float32))
+    np.savez(folder / "more.npz", x=np.ones((2, 8), np.float32), z=np.ones(3))
+    words = {
+        "kind.npy": "float32", "objects.npy": "Object arrays", "names.npz": "other", "wide.npy": "float32; found: float64",
+        "none.npy": "0x8", "more.npz": "x only; found: also z", "": "an empty text",
+    }  # fmt: skip
+    for name, word in words.items():
         assert_one_line(place.diagnose("--input", name, "model.onnx"), 2, word)
     for shape, word in {"z=2x8": "z", "x=2x9": "2x9", "x=99999999999x8": "smaller"}.items():
         assert_one_line(place.diagnose("--shape", shape, "model.onnx"), 2, word)
+
+
+def test_targets_that_mean_nothing_say_what_was_expected(place: Place) -> None:
+    onnx.save(relu(), str(place.folder / "model.onnx"))
+    words = {"no.py": "expected a Python file; found: 'no.py'", "model.onnx:f": "give model.onnx alone", "-- .": "a folder '.'"}
+    for target, word in words.items():
+        assert_one_line(place.diagnose(*target.split()), 2, word)
+
+
+def test_nan_in_the_data_is_a_warning(place: Place) -> None:
+    onnx.save(relu(), str(place.folder / "model.onnx"))
+    np.save(place.folder / "nan.npy", np.full((2, 8), np.nan, np.float32))
+    status, out, err = place.diagnose("--no-notebook", "--input", "nan.npy", "model.onnx")
+    assert (status, err) == (0, "")
+    assert "nan-input" in out
+
+
+@pytest.mark.parametrize("target", [["target.py:f"], ["--", sys.executable, "target.py"]], ids=["function", "command"])
+def test_the_limit_on_cpu_time_is_no_lack_of_memory(place: Place, target: list[str]) -> None:
+    (place.folder / "target.py").write_text("def f():\n    while True: pass\nif __name__ == '__main__': f()\n")
+    program = "import resource; resource.setrlimit(resource.RLIMIT_CPU, (4, 4))\n"
+    with place.start("diagnose", "--quiet", "--no-notebook", *target, before=program) as process:
+        out, err = process.communicate(timeout=_HANG_S)
+    assert_one_line((process.returncode, out.decode(), err.decode()), 2, "CPU time")
+    assert place.left() == []
 
 
 def test_an_input_that_is_a_pipe_does_not_hang(place: Place) -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import resource
 import signal
 
 import pytest
 
-from ridgeline.machine.ending import crash_place, ended, signal_name
+from ridgeline.machine.ending import cpu_limit_reached, crash_place, ended, signal_name
 
 DUMP = """Fatal Python error: Segmentation fault
 
@@ -51,3 +52,16 @@ def test_every_status_makes_a_whole_error(status: int) -> None:
 def test_a_memory_limit_is_named_where_it_may_be_the_reason() -> None:
     assert "123456" in ended(-signal.SIGABRT, memory_bytes=123456).remedy
     assert "123456" not in ended(3, memory_bytes=123456).remedy
+
+
+def test_the_limit_on_cpu_time_is_told_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "memory" in ended(-signal.SIGKILL).remedy
+    assert "CPU time" in ended(-signal.SIGXCPU).remedy
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (2, 2))
+    assert cpu_limit_reached(-signal.SIGKILL, 2.0)
+    assert cpu_limit_reached(-signal.SIGXCPU, None)
+    assert not cpu_limit_reached(-signal.SIGKILL, 1.0)
+    assert not cpu_limit_reached(-signal.SIGSEGV, 2.0)
+    assert not cpu_limit_reached(0, 2.0)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY,) * 2)
+    assert not cpu_limit_reached(-signal.SIGKILL, 1e9)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import stat
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ridgeline.core import UsageError
+from ridgeline.core.home import home_directory
 from ridgeline.machine import cache_directory, write_atomic
 
 
@@ -77,3 +79,12 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     assert "a file that can be written" in done.stdout
     assert target.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("home", ["", "relative"])
+def test_a_home_that_is_no_absolute_path_is_not_used(monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    monkeypatch.setenv("HOME", home)
+    assert home_directory() == Path(pwd.getpwuid(os.getuid()).pw_dir)
+    monkeypatch.setattr(pwd, "getpwuid", lambda user: {}[user])
+    with pytest.raises(UsageError, match="HOME"):
+        cache_directory()

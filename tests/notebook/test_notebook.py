@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -165,11 +167,14 @@ def test_ids_of_one_moment_differ_mostly() -> None:
     assert len({new_run_id(moment) for _ in range(64)}) > 32
 
 
-def test_default_location_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_location_follows_the_environment() -> None:
     assert default_location({"RIDGELINE_NOTEBOOK": "x.db", "XDG_DATA_HOME": "/data"}) == "x.db"
     assert default_location({"XDG_DATA_HOME": "/data"}) == "/data/ridgeline/notebook.sqlite"
-    monkeypatch.setattr(Path, "home", lambda: Path("/home/ann"))
-    assert default_location({}) == default_location({"XDG_DATA_HOME": "relative"}) == "/home/ann/.local/share/ridgeline/notebook.sqlite"
+    ann = {"HOME": "/home/ann"}
+    assert default_location(ann) == default_location({**ann, "XDG_DATA_HOME": "relative"}) == "/home/ann/.local/share/ridgeline/notebook.sqlite"
+    own = pwd.getpwuid(os.getuid()).pw_dir
+    assert default_location({}) == default_location({"HOME": ""}) == default_location({"HOME": "here"})
+    assert default_location({"HOME": ""}).startswith(own)
 
 
 def test_importing_the_room_loads_no_sqlalchemy() -> None:

@@ -154,3 +154,17 @@ def test_a_writer_that_waits_too_long_says_so(file: Path, stored_run: Run, monke
             other.execute("ROLLBACK")
             other.close()
         book.add(stored_run)
+
+
+@pytest.mark.parametrize("room", [0, 100, 5000, 20_000])
+def test_a_disk_that_is_full_at_the_beginning_leaves_no_piece_of_a_notebook(tmp_path: Path, room: int) -> None:
+    script = (
+        "import resource, sys; from ridgeline.notebook import Notebook; from ridgeline.core import UsageError\n"
+        "import sqlalchemy.dialects.sqlite, ridgeline.notebook.database\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)\n"
+        "try: Notebook.open(sys.argv[1])\nexcept UsageError as error: sys.exit(str(error))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "n.sqlite"), str(room)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+    assert "space" in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -70,7 +70,7 @@ def test_the_metadata_names_licence_commands_and_extras(wheel: Path) -> None:
     assert set(re.findall(r"^Provides-Extra: (\S+)$", metadata, re.MULTILINE)) == {
         "onnx", "torch", "tflite", "openvino", "opencl", "sampling", "learn", "serve", "postgres", "ray", "all",
     }  # fmt: skip
-    assert "ridgeline = ridgeline.cli:main" in points.replace("=", " = ").replace("  ", " ")
+    assert "ridgeline = ridgeline.__main__:main" in points.replace("=", " = ").replace("  ", " ")
     assert "[ridgeline.devices]" in points
 
 

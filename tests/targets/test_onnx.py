@@ -147,7 +147,7 @@ def test_a_model_that_runs_on_no_usual_size_asks_for_one(tmp_path: Path) -> None
 def test_arrays_by_name_by_file_and_as_test_data(model: Path, tmp_path: Path) -> None:
     data = np.arange(300, dtype=np.float32).reshape(3, 100)
     np.savez(tmp_path / "in.npz", x=data)
-    np.save(tmp_path / "in.npy", data.astype(np.float64))  # numpy's default type
+    np.save(tmp_path / "in.npy", data)
     (tmp_path / "named").mkdir()
     np.save(tmp_path / "named" / "x.npy", data)
     np.save(tmp_path / "named" / "other.npy", np.array([None]), allow_pickle=True)
@@ -167,7 +167,10 @@ def test_arrays_by_name_by_file_and_as_test_data(model: Path, tmp_path: Path) ->
     [
         ("a.npy", np.zeros((3, 99), np.float32), UsageError, "[N, 100]"),
         ("a.npy", np.zeros(100, np.float32), UsageError, "[N, 100]"),
-        ("a.npy", np.zeros((1, 100), np.int64), UsageError, "float32"),
+        ("a.npy", np.zeros((1, 100), np.int64), UsageError, "type float32; found: int64"),
+        ("a.npy", np.zeros((1, 100)), UsageError, "type float32; found: float64"),
+        ("a.npy", np.zeros((0, 100), np.float32), UsageError, "shape is 0x100"),
+        ("a.npz", {"x": np.zeros((1, 100), np.float32), "z": np.zeros(3)}, UsageError, "the inputs x only; found: also z"),
         ("a.npz", {"q": np.zeros(3)}, UsageError, "q in"),
         ("a.npy", b"\x93NUMPY\x01\x00v\x00{", ReadError, "a file of arrays"),
         ("a.npy", b"", ReadError, "a file of arrays"),
@@ -196,12 +199,30 @@ def test_an_empty_folder_and_both_options_are_refused(model: Path, tmp_path: Pat
     refused(model, UsageError, "both", input=str(tmp_path / "x.npy"), shapes=["N=1"])
 
 
-def test_wide_integers_become_narrow_ones_only_where_they_fit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_data_that_is_not_finite_is_measured_with_a_warning(model: Path, tmp_path: Path, wrong: float) -> None:
+    data = np.zeros((2, 100), np.float32)
+    data[1, 7] = wrong
+    np.save(tmp_path / "x.npy", data)
+    assert [caution.code for caution in prepared(model, input=str(tmp_path / "x.npy")).warnings] == ["nan-input"]
+
+
+def test_a_size_given_twice_holds_where_both_agree(tmp_path: Path) -> None:
+    path = identities(tmp_path / "m.onnx", {"x": (TensorProto.FLOAT, ["N", 3])})
+    assert prepared(path, shapes=["x=4x3", "N=4"]).info.inputs == ("x: float32[4,3] (synthetic)",)
+    refused(path, UsageError, "one size for N; found: 8, and 4 in the shape of x", shapes=["x=4x3", "N=8"])
+    refused(path, UsageError, "shape is 0x3", shapes=["x=0x3"])
+
+
+def test_an_empty_past_is_no_empty_input(tmp_path: Path) -> None:
+    path = identities(tmp_path / "m.onnx", {"past_key": (TensorProto.FLOAT, ["N", "past_length"])})
+    assert prepared(path).info.inputs[0].startswith("past_key: float32[1,0]")
+
+
+def test_integers_are_not_made_narrower(tmp_path: Path) -> None:
     path = identities(tmp_path / "m.onnx", {"x": (TensorProto.INT32, [2])})
-    np.save(tmp_path / "fits.npy", np.array([1, 2], np.int64))
-    np.save(tmp_path / "large.npy", np.array([1, 2**40], np.int64))
-    assert prepared(path, input=str(tmp_path / "fits.npy")).call()[0] == 3
-    refused(path, UsageError, "int32", input=str(tmp_path / "large.npy"))
+    np.save(tmp_path / "wide.npy", np.array([1, 2], np.int64))
+    refused(path, UsageError, "type int32; found: int64", input=str(tmp_path / "wide.npy"))
 
 
 # ---- files that are no model ---------------------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def _checked(arguments: Sequence[str]) -> list[str]:
             try:
                 argument.encode()
             except UnicodeEncodeError:
-                raise click.UsageError(f"arguments must be UTF-8; found: {os.fsencode(argument)!r}; to do: rename the file") from None
+                raise click.UsageError(f"expected arguments in UTF-8; found: {os.fsencode(argument)!r}; to do: rename the file") from None
     return list(arguments)
 
 
@@ -104,9 +104,9 @@ def _explained(error: BaseException) -> tuple[int, str]:
         kept = "; ".join(getattr(error, "__notes__", ())) or "nothing was kept"
         return _INTERRUPTED, f"interrupted; {kept}"
     if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
-        return _USAGE, f"space for the output; found: {error.strerror}; to do: free space, or write elsewhere"
+        return _USAGE, f"expected space for the output; found: {error.strerror}; to do: free space, or write elsewhere"
     if isinstance(error, MemoryError):
-        return _USAGE, "enough memory; found: none left; to do: give a smaller target or free memory"
+        return _USAGE, "expected enough memory; found: none left; to do: give a smaller target or free memory"
     said = " ".join(str(error).split())[:500]
     return _INTERNAL, f"a fault of ridgeline: {type(error).__name__}: {said}; to do: run it again with RIDGELINE_DEBUG=1 and report what it prints"
 

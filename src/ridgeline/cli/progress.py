@@ -1,6 +1,7 @@
 """What stderr shows while measuring: a live line on a terminal, else plain lines, at most one in ten seconds.
 
-A command that ends at once shows none, so that an early error stands alone on its line.
+A command that ends at once shows none, so that an early error stands alone on its line. What begins with `warning:` is no progress: it is said
+once, as a line of its own, with `--quiet` as well.
 """
 
 from __future__ import annotations
@@ -18,22 +19,41 @@ __all__ = ["Report", "progress"]
 Report = Callable[[str, float | None], None]
 _LINE_S = 10.0
 _FIRST_S = 2.0
+_WARNING = "warning: "
 
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Report]:
     """A `Report` for the duration of a command."""
     if quiet:
-        yield _nothing
+        yield _warning_apart(_nothing, _line)
     elif sys.stderr.isatty():
         with _live() as report:
             yield report
     else:
-        yield plain(time.monotonic)
+        yield _warning_apart(plain(time.monotonic), _line)
 
 
 def _nothing(text: str, fraction: float | None = None) -> None:
     pass
+
+
+def _warning_apart(report: Report, line: Callable[[str], None]) -> Report:
+    """A report that gives warnings to `line`, each once, and the rest to `report`."""
+    said: set[str] = set()
+
+    def sorted_out(text: str, fraction: float | None = None) -> None:
+        if not text.startswith(_WARNING):
+            report(text, fraction)
+        elif text not in said:
+            said.add(text)
+            line(f"ridgeline: {clean(text)}")
+
+    return sorted_out
+
+
+def _line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def plain(clock: Callable[[], float]) -> Report:
@@ -44,7 +64,7 @@ def plain(clock: Callable[[], float]) -> Report:
         if clock() - last[0] >= _LINE_S:
             last[0] = clock()
             done = f" ({fraction:.0%})" if fraction is not None else ""
-            print(f"ridgeline: {clean(text)}{done}", file=sys.stderr, flush=True)  # noqa: T201
+            _line(f"ridgeline: {clean(text)}{done}")
 
     return report
 
@@ -62,4 +82,4 @@ def _live() -> Iterator[Report]:
             done = f"{fraction:4.0%} " if fraction is not None else ""
             status.update(shorten(f"{done}{clean(text)}", max(10, console.width - 4)))
 
-        yield report
+        yield _warning_apart(report, console.print)

@@ -73,17 +73,13 @@ class Column:
         try:
             array = np.array(values, dtype=dtype, copy=True, order="C")
         except (TypeError, ValueError, OverflowError) as error:
-            raise UsageError("Column needs a one-dimensional array of numbers", found=str(error), remedy="give numbers that fit the dtype") from error
+            raise UsageError("a Column of a one-dimensional array of numbers", found=str(error), remedy="give numbers that fit the dtype") from error
         if array.ndim != 1 or array.dtype.kind not in _KINDS or array.dtype.itemsize > 8:
-            raise UsageError(
-                "Column needs a one-dimensional array of numbers", found=f"{array.ndim} dimensions of {array.dtype}", remedy="flatten it"
-            )
+            raise UsageError("a Column of a one-dimensional array of numbers", found=f"{array.ndim} dimensions of {array.dtype}", remedy="flatten it")
         if not isinstance(unit, str) or unit not in BASE_UNITS:
-            raise UsageError(f"Column.unit must be one of {sorted(BASE_UNITS)}", found=repr(unit), remedy="convert to SI first")
+            raise UsageError(f"Column.unit to be one of {sorted(BASE_UNITS)}", found=repr(unit), remedy="convert to SI first")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise UsageError(
-                "Column values must be finite", found=f"NaN or infinity at index {int(np.argmin(np.isfinite(array)))}", remedy="drop them"
-            )
+            raise UsageError("Column values to be finite", found=f"NaN or infinity at index {int(np.argmin(np.isfinite(array)))}", remedy="drop them")
         # Little-endian everywhere, so that a digest is the same on every machine.
         array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         array.setflags(write=False)

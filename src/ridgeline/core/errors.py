@@ -42,7 +42,7 @@ class RidgelineError(Exception):
         super().__init__(expected, found, remedy)
 
     def __str__(self) -> str:
-        parts = [_one_line(self.expected, self._PART)]
+        parts = [f"expected {_one_line(self.expected, self._PART)}"]
         if self.found:
             parts.append(f"found: {_one_line(self.found, self._PART)}")
         if self.remedy:

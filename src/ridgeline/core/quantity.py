@@ -55,7 +55,7 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("value", "low", "high"):
             number = getattr(self, name)
             if not math.isfinite(number):
-                raise UsageError(f"Quantity.{name} must be finite", found=repr(number), remedy="leave the quantity out where nothing is known")
+                raise UsageError(f"Quantity.{name} to be finite", found=repr(number), remedy="leave the quantity out where nothing is known")
         # Ends and value come by different roundings of the same numbers: an end that misses the value by that much is the value.
         slack = _ROUNDING * abs(self.value)
         if self.value < self.low <= self.value + slack:
@@ -64,14 +64,14 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "high", self.value)
         if not self.low <= self.value <= self.high:
             raise UsageError(
-                "Quantity needs low ≤ value ≤ high", found=f"low={self.low!r} value={self.value!r} high={self.high!r}", remedy="sort the ends"
+                "a Quantity with low ≤ value ≤ high", found=f"low={self.low!r} value={self.value!r} high={self.high!r}", remedy="sort the ends"
             )
         if not 0 < self.confidence <= 1:
-            raise UsageError("Quantity.confidence must lie in (0, 1]", found=repr(self.confidence), remedy="give the coverage of the interval")
+            raise UsageError("Quantity.confidence to lie in (0, 1]", found=repr(self.confidence), remedy="give the coverage of the interval")
         if self.unit not in BASE_UNITS:
-            raise UsageError(f"Quantity.unit must be one of {sorted(BASE_UNITS)}", found=repr(self.unit), remedy="convert to SI first")
+            raise UsageError(f"Quantity.unit to be one of {sorted(BASE_UNITS)}", found=repr(self.unit), remedy="convert to SI first")
         if self.source not in get_args(Source):
-            raise UsageError(f"Quantity.source must be one of {get_args(Source)}", found=repr(self.source), remedy="say how the number was obtained")
+            raise UsageError(f"Quantity.source to be one of {get_args(Source)}", found=repr(self.source), remedy="say how the number was obtained")
 
     @classmethod
     def exact(cls, value: float, unit: str, *, source: Source = "analytic", origin: str = "") -> Quantity:
@@ -81,7 +81,7 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
     def scaled(self, factor: float) -> Quantity:
         """The same quantity times a plain positive number, such as a count of calls."""
         if not factor > 0:
-            raise UsageError("Quantity.scaled needs a positive factor", found=repr(factor), remedy="negate or drop the quantity instead")
+            raise UsageError("Quantity.scaled with a positive factor", found=repr(factor), remedy="negate or drop the quantity instead")
         return msgspec.structs.replace(self, value=self.value * factor, low=self.low * factor, high=self.high * factor)
 
     def straddles(self, threshold: float) -> bool:

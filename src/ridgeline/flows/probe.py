@@ -111,7 +111,7 @@ def _keep(device: Device, path: Path, say: Report) -> Device:
 
 
 def _noted(device: Device, say: Report, note: str) -> Device:
-    say(f"probe: {note}", None)
+    say(f"warning: the probe is {note}" if note.startswith("not kept") else f"probe: {note}", None)
     return msgspec.structs.replace(device, notes=(*device.notes, note))
 
 

@@ -15,7 +15,7 @@ __all__ = ["chain_traffic", "fused_traffic", "fusion_saving", "fusion_speedup"]
 
 def _extra(extra_reads: int) -> None:
     if not (isinstance(extra_reads, int) and extra_reads >= 0):
-        raise UsageError("extra_reads must be a whole number ≥ 0", found=repr(extra_reads), remedy="count the second operands of the chain")
+        raise UsageError("extra_reads to be a whole number ≥ 0", found=repr(extra_reads), remedy="count the second operands of the chain")
 
 
 def chain_traffic(*, operations: int, tensor_bytes: float, extra_reads: int = 0) -> float:

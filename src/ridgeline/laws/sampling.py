@@ -70,7 +70,7 @@ def samples_needed(*, relative_error: float, share: float | None = None, confide
     (400, 1537)
     """
     if not 1e-9 <= relative_error < math.inf:
-        raise UsageError("relative_error must be at least 1e-9", found=repr(relative_error), remedy="give for example 0.05")
+        raise UsageError("relative_error to be at least 1e-9", found=repr(relative_error), remedy="give for example 0.05")
     if share is not None:
         share_of_whole(share=share)
     exact = (_z(confidence) / relative_error) ** 2 * (1 - (share or 0.0))

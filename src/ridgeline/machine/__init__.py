@@ -1,7 +1,7 @@
 """The host and its processes: what this machine is, the state of its clocks, and workers that run functions under limits."""
 
 from .clock import ClockWatch, Watched, read_clock
-from .ending import signal_name
+from .ending import cpu_limit_reached, signal_name
 from .files import cache_directory, write_atomic
 from .host import read_machine
 from .processes import process_tree, thread_ids
@@ -9,6 +9,6 @@ from .software import commit_of, software_versions
 from .worker import Limits, Worker
 
 __all__ = [
-    "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "process_tree", "read_clock", "read_machine", "signal_name",
-    "software_versions", "thread_ids", "write_atomic",
+    "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "process_tree", "read_clock", "read_machine",
+    "signal_name", "software_versions", "thread_ids", "write_atomic",
 ]  # fmt: skip

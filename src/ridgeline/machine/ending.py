@@ -6,12 +6,13 @@ Pure text from what the kernel and the fault handler left behind; who noticed th
 from __future__ import annotations
 
 import re
+import resource
 import signal
 import sysconfig
 
 from ridgeline.core import TargetFailed
 
-__all__ = ["LIBRARIES", "crash_place", "ended", "signal_name"]
+__all__ = ["LIBRARIES", "cpu_limit_reached", "crash_place", "ended", "signal_name"]
 
 #: Where code lives that is not the user's own.
 LIBRARIES = tuple(sorted({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}))
@@ -23,6 +24,8 @@ _REMEDIES = {
     signal.SIGILL: "a library uses instructions this CPU does not have; install a build for this CPU",
     signal.SIGBUS: "a mapped file was cut short or memory ran out; check the files and the space",
     signal.SIGFPE: "a native library divided by zero; run the target on its own",
+    signal.SIGXCPU: "the limit on CPU time (ulimit -t) was reached: raise it",
+    signal.SIGXFSZ: "the limit on the size of files (ulimit -f) was reached: raise it",
     signal.SIGKILL: "most likely memory ran out and the system ended it: give it more memory or a smaller input",
 }
 
@@ -51,6 +54,23 @@ def crash_place(dump: str, package: str, libraries: tuple[str, ...] = ()) -> str
     return ""
 
 
+def cpu_limit_reached(status: int, used_s: float | None = None) -> bool:
+    """Whether a process ended at the limit on CPU time that it inherited: the kernel kills at the hard limit (setrlimit(2), RLIMIT_CPU).
+
+    Args:
+        status: negative for a signal.
+        used_s: CPU seconds of the process; those of all children that were waited for, an upper bound, if null.
+    """
+    if status == -signal.SIGXCPU:
+        return True
+    limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    if used_s is None:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used_s = usage.ru_utime + usage.ru_stime
+    # The kernel looks once a tick, and rusage lags by as much.
+    return status == -signal.SIGKILL and limit != resource.RLIM_INFINITY and used_s >= limit - 0.1
+
+
 def ended(status: int, *, place: str = "", tail: str = "", memory_bytes: int | None = None) -> TargetFailed:
     """The error for a worker that ended before it answered.
 
@@ -65,6 +85,8 @@ def ended(status: int, *, place: str = "", tail: str = "", memory_bytes: int | N
         found = f"it ended its process with exit code {status}{place}{said}"
         return TargetFailed("a target that returns", found=found, remedy="return from the function instead of ending the process")
     remedy = _REMEDIES.get(signal.Signals(-status), "find out who sends the signal") if -status in set(signal.Signals) else "find out who sends it"
-    if memory_bytes is not None and -status in {signal.SIGABRT, signal.SIGSEGV, signal.SIGKILL, signal.SIGBUS}:
+    if cpu_limit_reached(status):
+        remedy = _REMEDIES[signal.SIGXCPU]
+    elif memory_bytes is not None and -status in {signal.SIGABRT, signal.SIGSEGV, signal.SIGKILL, signal.SIGBUS}:
         remedy = f"its memory was limited to {memory_bytes} bytes: allow more, or {remedy}"
     return TargetFailed("a target that returns", found=f"it was ended by {signal_name(-status)}{place}{said}", remedy=remedy)

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from ridgeline.core import UsageError
+from ridgeline.core.home import home_directory
 
 __all__ = ["cache_directory", "write_atomic"]
 
@@ -24,8 +25,8 @@ def cache_directory(name: str = "") -> Path:
     own = os.environ.get("RIDGELINE_CACHE")
     shared = os.environ.get("XDG_CACHE_HOME", "")
     # The specification says to ignore a relative path there.
-    base = Path(shared) if os.path.isabs(shared) else Path(os.path.expanduser("~")) / ".cache"
-    directory = (Path(own) if own else base / "ridgeline") / name
+    base = Path(own) if own else (Path(shared) if os.path.isabs(shared) else home_directory() / ".cache") / "ridgeline"
+    directory = base / name
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -6,6 +6,7 @@ SQLite runs in WAL mode, so that readers never wait for a writer, with synchrono
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import time
@@ -81,13 +82,48 @@ def connect(location: str, *, create: bool) -> Database:
         ReadError: not a database, another program's, or a newer ridgeline's.
         BackendUnavailable: PostgreSQL without its driver.
     """
-    database = _postgres(location) if is_url(location) else _sqlite(sqlite_path(location), create)
+    if is_url(location):
+        return _current(_postgres(location))
+    path = sqlite_path(location)
+    # lexists: unlike Path.exists it has no error of its own for a name that is too long.
+    new = create and not os.path.lexists(path)
+    try:
+        return _current(_sqlite(path, create))
+    except UsageError:
+        # Such as a full disk: a notebook that could not be begun leaves no piece of one behind.
+        if new:
+            _remove_unbegun(path)
+        raise
+
+
+def _current(database: Database) -> Database:
+    """The database at the newest migration, or closed."""
     try:
         _bring_up_to_date(database)
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _remove_unbegun(path: Path) -> None:
+    """Remove a file that has no table yet, with what SQLite keeps beside it; one that another process has begun meanwhile stays."""
+    if any(_tables(path, writable) for writable in (True, False)):
+        return
+    with contextlib.suppress(OSError):
+        for ending in ("", "-wal", "-shm", "-journal"):
+            Path(f"{path}{ending}").unlink(missing_ok=True)
+
+
+def _tables(path: Path, writable: bool) -> int:
+    """Tables that can be seen; 0 where the file cannot be read, which without space for SQLite's shared memory it cannot."""
+    with contextlib.suppress(OSError, sqlite3.Error):
+        connection = _opened(path, writable)
+        try:
+            return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+        finally:
+            connection.close()
+    return 0
 
 
 def _bring_up_to_date(database: Database) -> None:

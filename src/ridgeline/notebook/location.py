@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ridgeline.core import UsageError
+from ridgeline.core.home import home_directory
 
 __all__ = ["default_location", "exists", "is_url", "sqlite_path"]
 
@@ -19,7 +20,7 @@ def default_location(environment: Mapping[str, str] = os.environ) -> str:
         return environment["RIDGELINE_NOTEBOOK"]
     data = environment.get("XDG_DATA_HOME", "")
     # The specification says to ignore a relative path.
-    base = Path(data) if data and Path(data).is_absolute() else Path.home() / ".local" / "share"
+    base = Path(data) if data and Path(data).is_absolute() else home_directory(environment) / ".local" / "share"
     return str(base / "ridgeline" / "notebook.sqlite")
 
 

@@ -186,22 +186,28 @@ def _costs(device: Device) -> Table:
 def devices_page(devices: Sequence[Device]) -> Page:
     """The catalogue: one line a device."""
     columns = (
-        Column(title="device", flexible=True, weight=20),
+        Column(title="device", flexible=True, weight=20, least=max((len(d.name) for d in devices), default=8)),
         Column(title="kind", weight=8),
         Column(title="memory", right=True, weight=9),
         Column(title="best arithmetic", right=True, weight=12),
         Column(title="best bandwidth", right=True, weight=12),
         Column(title="power", right=True, weight=4),
+        Column(title="price an hour", right=True, weight=6),
         Column(title="dated", weight=5),
     )
     rows = tuple(
         (
             words(d.name), words(d.kind), number(d.memory_bytes, "B", reason="no source at hand"),
-            _best(d, "FLOP/s"), _best(d, "B/s"), quantity(d.power_w, "no source at hand"), words(d.probed_at, "not dated"),
+            _best(d, "FLOP/s"), _best(d, "B/s"), quantity(d.power_w, "no source at hand"), _price(d), words(d.probed_at, "not dated"),
         )
         for d in devices
     )  # fmt: skip
     return Page(title="ridgeline devices", sections=(Section(title="", blocks=(Table(caption="catalogue", columns=columns, rows=rows),)),))
+
+
+def _price(device: Device) -> Cell:
+    """Of an hour, with its currency; who asks it, and when, stands in the origin, which the device's own page shows."""
+    return quantity(device.price_per_hour, "no source at hand")
 
 
 def _best(device: Device, unit: str) -> Cell:

@@ -6,7 +6,7 @@ Where a table is too wide, long names lose their middle first, then the least te
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -24,6 +24,8 @@ _MARKS = {"good": "✓ ", "bad": "▶ ", "unsure": "? ", "plain": ""}
 _NARROWEST, _WIDEST = 40, 400
 _GAP = 2
 _BAR_COLUMNS = 24
+#: Columns under which the remark beside a bar would be left less room than the bar itself.
+_BARS_NEED = 72
 
 
 def terminal(page: Page, width: int = 100, colour: bool = False) -> str:
@@ -58,7 +60,7 @@ def _block(block: Block, columns: int) -> RenderableType:
         case Pairs():
             return _titled(block.caption, [_pairs(block.rows)])
         case Bars():
-            return _titled(block.caption, [_bars(block.rows)])
+            return _titled(block.caption, [_bars(block.rows, columns)])
         case Table():
             return _titled(block.caption, _table(block, columns))
         case Items():
@@ -89,17 +91,20 @@ def _pairs(rows: Iterable[Pair]) -> Grid:
     return grid
 
 
-def _bars(rows: Iterable[Pair]) -> Grid:
+def _bars(rows: Sequence[Pair], columns: int) -> Grid:
+    """Label, number, bar and remark; where that is too wide the bar goes first, since the number says the same."""
+    narrow = columns < _BARS_NEED
     grid = _grid()
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(no_wrap=True)
-    grid.add_column(style="dim")
+    if not narrow:
+        grid.add_column(no_wrap=True)
+    grid.add_column(style="dim", overflow="fold")
     for pair in rows:
         filled = pair.cell.value if isinstance(pair.cell.value, float | int) else 0.0
         cells = round(max(0.0, min(1.0, filled)) * _BAR_COLUMNS)
         bar = Text("█" * cells, style="cyan").append("·" * (_BAR_COLUMNS - cells), style="dim")
-        grid.add_row(Text(clean(pair.label)), _value(pair.cell), bar, Text(clean(pair.remark)))
+        grid.add_row(Text(clean(pair.label)), _value(pair.cell), *(() if narrow else (bar,)), Text(clean(pair.remark)))
     return grid
 
 

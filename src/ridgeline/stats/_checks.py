@@ -41,7 +41,7 @@ def positive_floats(values: Values, *, least: int = 1) -> NDArray[np.float64]:
 def confidence_level(confidence: float) -> None:
     """Raise `UsageError` unless 0 < confidence < 1."""
     if not 0 < confidence < 1:
-        raise UsageError("confidence must lie in (0, 1)", found=repr(confidence), remedy="give for example 0.95")
+        raise UsageError("confidence to lie in (0, 1)", found=repr(confidence), remedy="give for example 0.95")
 
 
 def normal_quantile(confidence: float) -> float:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from ridgeline.core import TargetFailed, TargetInfo, UsageError
 from ridgeline.core.units import format_quantity
-from ridgeline.machine import process_tree, signal_name
+from ridgeline.machine import cpu_limit_reached, process_tree, signal_name
 
 from .in_process import inside_of
 from .prepared import Prepared, ProcessFlavour
@@ -89,7 +89,7 @@ def run_command(
             process.stderr.close()
     wall_s = time.perf_counter() - before
     if status != 0:
-        raise _failed(argv, status, tail)
+        raise _failed(argv, status, tail, usage.ru_utime + usage.ru_stime)
     return watch.sample(wall_s, usage)
 
 
@@ -171,12 +171,13 @@ def _hear(descriptor: int, tail: bytearray) -> bool:
     return bool(data)
 
 
-def _failed(argv: Sequence[str], status: int, tail: bytearray) -> TargetFailed:
+def _failed(argv: Sequence[str], status: int, tail: bytearray, used_s: float) -> TargetFailed:
     how = f"exit code {status}" if status > 0 else f"ended by {signal_name(-status)}"
     said = " ".join(tail.decode("utf-8", "replace").split())[-400:]
     name = os.path.basename(argv[1] if argv[0] == sys.executable and len(argv) > 1 else argv[0])
     found = how + (f"; its last words: {said}" if said else "")
-    return TargetFailed(f"{name} to end with exit code 0", found=found, remedy="run it on its own and mend it")
+    remedy = "raise the limit on CPU time (ulimit -t), which it reached" if cpu_limit_reached(status, used_s) else "run it on its own and mend it"
+    return TargetFailed(f"{name} to end with exit code 0", found=found, remedy=remedy)
 
 
 def _end_tree(process: subprocess.Popen[bytes]) -> None:

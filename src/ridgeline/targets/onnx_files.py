@@ -45,6 +45,10 @@ def read_inputs(path: str, slots: Sequence[InputSlot]) -> Arrays:
     if missing:
         have = ", ".join(sorted(found)[:8]) or "nothing"
         raise UsageError(f"data for the inputs {', '.join(missing)}", found=f"{have} in {path}", remedy="name the arrays after the inputs")
+    extra = sorted(set(found) - {slot.name for slot in slots})
+    if extra:
+        names = ", ".join(slot.name for slot in slots)
+        raise UsageError(f"data for the inputs {names} only", found=f"also {', '.join(extra[:8])} in {path}", remedy="leave the others out")
     return {slot.name: _fitting(slot, found[slot.name]) for slot in slots}
 
 
@@ -106,7 +110,7 @@ def _damaged(path: str, error: Exception) -> ReadError:
 
 
 def _fitting(slot: InputSlot, given: NDArray[Any]) -> NDArray[Any]:
-    """The array as the model wants it; numpy's default float64 becomes float32, and wide integers become narrow ones where they fit."""
+    """The array as the model wants it. Another type is refused, as the runtime would: what is measured is what was given."""
     wanted = np.dtype(slot.dtype)
     fits = len(given.shape) == len(slot.shape) and all(
         not isinstance(size, int) or size == own for size, own in zip(slot.shape, given.shape, strict=True)
@@ -118,8 +122,4 @@ def _fitting(slot: InputSlot, given: NDArray[Any]) -> NDArray[Any]:
         return given.astype(object)
     if given.dtype == wanted:
         return np.ascontiguousarray(given).reshape(given.shape)
-    same_kind = given.dtype.kind == wanted.kind == "f" or (given.dtype.kind in "iu" and wanted.kind in "iu")
-    cast = given.astype(wanted) if same_kind else given
-    if not same_kind or (wanted.kind in "iu" and not np.array_equal(cast, given)):
-        raise UsageError(f"{slot.name} of type {wanted}", found=str(given.dtype), remedy=f"convert it with .astype({str(wanted)!r})")
-    return np.ascontiguousarray(cast).reshape(given.shape)
+    raise UsageError(f"{slot.name} of type {wanted}", found=str(given.dtype), remedy=f"convert it with .astype({str(wanted)!r})")

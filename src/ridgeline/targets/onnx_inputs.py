@@ -90,13 +90,16 @@ def feeds_for(slots: Sequence[InputSlot], spec: TargetSpec, attempt: int = 0) ->
         if spec.shapes:
             raise UsageError("--input or --shape", found="both", remedy="leave out --shape: the files have their own")
         arrays = read_inputs(spec.input, slots)
-        return Feeds(arrays=arrays, descriptions=tuple(_described(name, array) for name, array in arrays.items()))
+        _refuse_empty(slots, arrays)
+        descriptions = tuple(_described(name, array) for name, array in arrays.items())
+        return Feeds(arrays=arrays, descriptions=descriptions, cautions=_not_finite(arrays))
     bound = _Bound(slots, spec, attempt)
     rng = np.random.default_rng(spec.seed)
     shapes = {slot.name: bound.shape(slot) for slot in slots}
     _refuse_unused(spec, bound)
     _refuse_memory(slots, shapes)
     arrays = {slot.name: _generated(slot, shapes[slot.name], shapes, rng) for slot in slots}
+    _refuse_empty(slots, arrays)
     descriptions = tuple(f"{_described(name, array)} (synthetic)" for name, array in arrays.items())
     return Feeds(arrays=arrays, descriptions=descriptions, cautions=_cautions(arrays, bound), guesses=bound.guesses)
 
@@ -191,10 +194,41 @@ def _checked(slot: InputSlot, given: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _refuse_unused(spec: TargetSpec, bound: _Bound) -> None:
+    _refuse_twice([name for name in spec.shapes if name not in bound.used and name in bound.symbols], spec, bound)
     unused = sorted(set(spec.shapes) - bound.used)
     if unused:
         names = sorted({slot.name for slot in bound._slots} | {str(size) for slot in bound._slots for size in slot.shape if isinstance(size, str)})
         raise UsageError(f"shapes for inputs or symbols of the model: {', '.join(names)}", found=", ".join(unused), remedy="check the names")
+
+
+def _refuse_twice(symbols: Sequence[str], spec: TargetSpec, bound: _Bound) -> None:
+    """A symbol that the shapes of inputs have bound already: superfluous where both agree, a contradiction where not."""
+    for symbol in symbols:
+        own = [slot.name for slot in bound._slots if symbol in slot.shape and slot.name in spec.shapes]
+        if spec.shapes[symbol] != (bound.symbols[symbol],):
+            found = f"{'x'.join(map(str, spec.shapes[symbol]))}, and {bound.symbols[symbol]} in the shape of {', '.join(own)}"
+            raise UsageError(f"one size for {symbol}", found=found, remedy="leave one of the two --shape out")
+        bound.used.add(symbol)
+
+
+def _refuse_empty(slots: Sequence[InputSlot], arrays: dict[str, NDArray[Any]]) -> None:
+    """An input without elements measures nothing; a state of length 0, as before the first token, is meant so."""
+    for slot in slots:
+        axes = [axis for axis, size in enumerate(arrays[slot.name].shape) if size == 0]
+        meant = _STATE.search(slot.name) or any(slot.shape[axis] == 0 or "past" in str(slot.shape[axis]).lower() for axis in axes)
+        if axes and not meant:
+            shape = "x".join(map(str, arrays[slot.name].shape))
+            raise UsageError(f"elements in the input {slot.name}", found=f"none: its shape is {shape}", remedy="give sizes of at least 1")
+
+
+def _not_finite(arrays: dict[str, NDArray[Any]]) -> tuple[Caution, ...]:
+    names = [name for name, array in arrays.items() if array.dtype.kind == "f" and not np.isfinite(array).all()]
+    if not names:
+        return ()
+    message = f"NaN or infinity in the data of {', '.join(names)}"
+    return (
+        Caution(code="nan-input", message=message, effect="what depends on the values may take another time than on real data"),
+    )
 
 
 def _refuse_memory(slots: Sequence[InputSlot], shapes: dict[str, tuple[int, ...]]) -> None:
