@@ -24,7 +24,8 @@ __all__ = ["Distribution", "distribution", "latency_chart"]
 _WIDTH, _LEFT, _RIGHT = 960.0, 64.0, 24.0
 _TOP, _HISTOGRAM, _GAP, _ECDF, _BOTTOM = 44.0, 200.0, 26.0, 130.0, 40.0
 _MOST_BINS, _FEWEST_BINS, _MOST_STEPS = 80, 8, 400
-# The axis ends with the last call within 1.6 times this quantile's distance from the fastest: one call of a second must not press a thousand of a millisecond into one bin.
+# The axis ends with the last call within 1.6 times this quantile's distance from the fastest: one call of a second must not press a thousand
+# of a millisecond into one bin.
 _AXIS_QUANTILE = 0.995
 _NEAR = 1.6
 

@@ -31,7 +31,8 @@ def latency_section(diagnosis: Diagnosis, facts: Facts | None) -> Markup:
         slower = f"{found.beyond} sample{'s' if found.beyond != 1 else ''}"
         said += f"; {slower} beyond the axis, the slowest {format_quantity(found.slowest_s, 's')}"
     below = "Above: how many samples took so long. Below: which share took at most so long. Shaded: the interval of the median and of p99."
-    return join((tag("p", text(f"{said}. {below}"), class_="sub"), latency_chart(found, diagnosis.ground_truth, _budget(diagnosis))))
+    chart = latency_chart(found, diagnosis.ground_truth, _budget(diagnosis))
+    return join((tag("p", text(f"{said}. {below}"), class_="sub"), tag("div", chart, class_="scroll")))
 
 
 def _budget(diagnosis: Diagnosis) -> Budget | None:
