@@ -15,7 +15,7 @@ from ridgeline.core import Device, DoctorReport, Finding, Run
 from ridgeline.core.documents import decode
 from ridgeline.device import catalogue
 from ridgeline.notebook import Notebook
-from ridgeline.reporting import html, run_page
+from ridgeline.reporting import run_report
 
 from .conftest import Flow
 
@@ -120,7 +120,7 @@ def test_show_what_is_not_there(run: Call, kept: Run, arguments: list[str]) -> N
 def test_show_writes_the_page_as_html(run: Call, kept: Run, tmp_path: Path) -> None:
     file = tmp_path / "run.html"
     assert run("show", "last", "--html", str(file))[0] == 0
-    assert file.read_text("utf-8") == html(run_page(kept))
+    assert file.read_text("utf-8") == run_report(kept)
     assert run("show", "last", "--html", str(file))[0] == 2
     assert run("show", "last", "--json", "--force", "--html", str(file))[0] == 0
     assert run("show", "nothing", "--html", str(tmp_path / "other.html"))[0] == 2

@@ -10,7 +10,7 @@ import msgspec
 from ridgeline.core import Diagnosis, UsageError
 from ridgeline.machine import write_atomic
 from ridgeline.notebook import RunSummary
-from ridgeline.reporting import html, log_table, page, promises_page, run_page
+from ridgeline.reporting import html_report, log_table, page, promises_page, run_page, run_report
 
 from .options import colour_option, json_option
 from .output import emit_document, emit_page, reserve
@@ -65,7 +65,7 @@ def _promises(notebook: str | None, target: str | None, *, as_json: bool, no_col
 @click.argument("run", metavar="ID")
 @click.option("--replay", is_flag=True, help="Draw the verdict again from what was measured, with the rules of this version.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
-@click.option("--html", "html_path", metavar="FILE", help="Write the page as one HTML file as well.")
+@click.option("--html", "html_path", metavar="FILE", help="Write its report with charts as one HTML file as well.")
 @click.option("--force", is_flag=True, help="Write over FILE if it exists.")
 @_notebook_option
 @json_option
@@ -88,5 +88,7 @@ def show(*, run: str, **given: Any) -> int:
     else:
         emit_page(drawn, no_colour=given["no_colour"], as_markdown=given["as_markdown"])
     if file is not None:
-        write_atomic(file, html(drawn).encode())
+        # The same file as `ridgeline report` writes; a verdict drawn again stands on the same facts.
+        written = html_report(shown, stored.facts, at=stored.at) if isinstance(shown, Diagnosis) else run_report(shown)
+        write_atomic(file, written.encode())
     return 0

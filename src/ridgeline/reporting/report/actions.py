@@ -103,7 +103,7 @@ def _tried_row(trial: Tried) -> IntervalRow:
     found = f"found {_factors(trial.speedup)}" if trial.speedup is not None else "failed"
     promised = f"promised {_factors(trial.promised)}" if trial.promised is not None else "a control, nothing promised"
     output = "" if trial.output_ok else {"differs": "output CHANGED", "unknown": "output not compared"}.get(trial.output, "")
-    notes = [trial.verdict, f"promise {trial.promise}" if trial.promise else "", "kept" if trial.kept else "not kept", output]
+    notes = [trial.verdict, f"promise {trial.promise}" if trial.promise else "", "recommended" if trial.kept else "not recommended", output]
     return IntervalRow(
         label=trial.change or trial.action,
         intervals=(*_interval(trial.promised, "promised"), *_interval(trial.speedup, "found")),

@@ -136,8 +136,10 @@ def _interval_row(row: IntervalRow, scale: Scale) -> Markup:
 def gain_drawing(intervals: Sequence[Interval], scale: Scale) -> Markup:
     """Intervals one below the other beside the line of no change."""
     one = tag("line", x1=scale.at(1.0), x2=scale.at(1.0), y1=0.0, y2=_HEIGHT, class_="one")
-    room = _HEIGHT / max(1, len(intervals))
-    drawn = [_interval(interval, scale, index * room + room * 0.15, room * 0.7) for index, interval in enumerate(intervals)]
+    # What was found stands in the lower half, with or without a promise above it; promises alone take the whole height.
+    shared = any(interval.kind == "found" for interval in intervals)
+    room = _HEIGHT / 2 if shared else _HEIGHT
+    drawn = [_interval(one, scale, room * (0.15 + (one.kind == "found")), room * 0.7) for one in intervals]
     return _drawing(one, *drawn)
 
 
