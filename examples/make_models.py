@@ -1,7 +1,8 @@
-"""Makes the ONNX models of the examples: `python examples/make_models.py [DIRECTORY]`. Weights are seeded; nothing is downloaded."""
+"""Makes the ONNX and TFLite models of the examples: `python examples/make_models.py [DIRECTORY]`. Weights are seeded; nothing is downloaded."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -104,6 +105,100 @@ def backbone() -> onnx.ModelProto:
     return _model("backbone", nodes, ("image", [1, 64, 72, 72]), ("features", [1, 128, 1, 1]), constants)
 
 
+class _Lite:
+    """A TFLite file in the making; the layout of the file is the schema's that comes with ai-edge-litert."""
+
+    def __init__(self, name: str) -> None:
+        from ai_edge_litert import schema_py_generated as schema
+
+        self.schema = schema
+        self.codes: dict[str, int] = {}
+        self.model, self.graph = schema.ModelT(), schema.SubGraphT()
+        self.model.version, self.model.description, self.model.buffers = 3, name, [schema.BufferT()]
+        self.model.operatorCodes, self.model.subgraphs = [], [self.graph]
+        self.graph.name, self.graph.tensors, self.graph.operators, self.graph.inputs, self.graph.outputs = name, [], [], [], []
+
+    def tensor(self, name: str, *shape: int, data: np.ndarray | None = None) -> int:
+        """Index of a new tensor; one with data is a constant."""
+        tensor = self.schema.TensorT()
+        kind = "FLOAT32" if data is None or data.dtype == np.float32 else "INT32"
+        tensor.name, tensor.shape, tensor.type, tensor.buffer = name, list(shape), getattr(self.schema.TensorType, kind), 0
+        if data is not None:
+            buffer = self.schema.BufferT()
+            buffer.data = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
+            self.model.buffers.append(buffer)
+            tensor.buffer = len(self.model.buffers) - 1
+        self.graph.tensors.append(tensor)
+        return len(self.graph.tensors) - 1
+
+    def operator(self, kind: str, inputs: list[int], output: int, options: str = "", **fields: float) -> int:
+        """Append an operator with options such as `Conv2DOptions`; returns its output."""
+        if kind not in self.codes:
+            code = self.schema.OperatorCodeT()
+            code.builtinCode = getattr(self.schema.BuiltinOperator, kind)
+            code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), 1
+            self.codes[kind] = len(self.model.operatorCodes)
+            self.model.operatorCodes.append(code)
+        operator = self.schema.OperatorT()
+        operator.opcodeIndex, operator.inputs, operator.outputs = self.codes[kind], inputs, [output]
+        if options:
+            operator.builtinOptionsType = getattr(self.schema.BuiltinOptions, options)
+            operator.builtinOptions = getattr(self.schema, f"{options}T")()
+            for field, value in fields.items():
+                setattr(operator.builtinOptions, field, value)
+        self.graph.operators.append(operator)
+        return output
+
+    def convolution(self, source: int, name: str, side: int, before: int, after: int, random: np.random.Generator, *, pointwise: bool = False) -> int:
+        """A convolution with bias and rectifier on an image of that side, 3×3 or 1×1."""
+        window = 1 if pointwise else 3
+        taps = (random.standard_normal((after, window, window, before)) / np.sqrt(window * window * before)).astype(np.float32)
+        weights = self.tensor(f"{name}_weights", *taps.shape, data=taps)
+        bias = self.tensor(f"{name}_bias", after, data=np.zeros(after, np.float32))
+        rectified = self.schema.ActivationFunctionType.RELU
+        result = self.tensor(name, 1, side, side, after)
+        fields = {"strideW": 1, "strideH": 1, "padding": self.schema.Padding.SAME, "fusedActivationFunction": rectified}
+        return self.operator("CONV_2D", [source, weights, bias], result, "Conv2DOptions", **fields)
+
+    def finished(self, given: int, result: int) -> bytes:
+        """The file."""
+        import flatbuffers
+
+        self.graph.inputs, self.graph.outputs = [given], [result]
+        builder = flatbuffers.Builder(1 << 20)
+        builder.Finish(self.model.Pack(builder), b"TFL3")
+        return bytes(builder.Output())
+
+
+def tagger() -> bytes:
+    """A tagger of photographs of the older school: responses are normalised across channels after each of its first convolutions."""
+    random = np.random.default_rng(53)
+    lite, side = _Lite("tagger"), 96
+    image = current = lite.tensor("photo", 1, side, side, 3)
+    before = 3
+    for layer in range(4):
+        current = lite.convolution(current, f"features{layer}", side, before, 32, random)
+        before = 32
+        if layer < 3:
+            normal = lite.tensor(f"normal{layer}", 1, side, side, 32)
+            fields = {"radius": 2, "bias": 1.0, "alpha": 1e-4, "beta": 0.75}
+            current = lite.operator("LOCAL_RESPONSE_NORMALIZATION", [current], normal, "LocalResponseNormalizationOptions", **fields)
+    return lite.finished(image, lite.convolution(current, "tags", side, 32, 32, random, pointwise=True))
+
+
+def scenes() -> bytes:
+    """The convolutional part of a scene classifier: 3×3 convolutions with rectifiers, one after the other."""
+    random = np.random.default_rng(54)
+    lite, side = _Lite("scenes"), 56
+    image = current = lite.tensor("scene", 1, side, side, 64)
+    before = 64
+    for layer in range(4):
+        current = lite.convolution(current, f"features{layer}", side, before, 128, random)
+        before = 128
+    return lite.finished(image, current)
+
+
+LITE_MODELS = {"tagger": tagger, "scenes": scenes}
 MODELS = {"windows": windows, "morphology": morphology, "gesture": gesture, "backbone": backbone}
 
 
@@ -116,6 +211,21 @@ def make(directory: Path) -> list[Path]:
         if not path.exists():
             draft = path.with_suffix(".part")
             draft.write_bytes(build().SerializeToString())
+            draft.replace(path)
+        paths.append(path)
+    return paths + _made_lite(directory)
+
+
+def _made_lite(directory: Path) -> list[Path]:
+    if importlib.util.find_spec("ai_edge_litert") is None:
+        print("no TFLite models: ai-edge-litert is not installed", file=sys.stderr)
+        return []
+    paths = []
+    for name, build in LITE_MODELS.items():
+        path = directory / f"{name}.tflite"
+        if not path.exists():
+            draft = path.with_suffix(".part")
+            draft.write_bytes(build())
             draft.replace(path)
         paths.append(path)
     return paths

@@ -31,6 +31,7 @@ from .case import Case, Finding, Rule
 from .causes.unexplained import UNKNOWN
 from .ground_truth import ground_truth
 from .judge import BOUND_HIGH, BOUND_LOW, Judged
+from .partitions import partition_summary
 from .promise import place, promise
 from .stages import stage_summaries, with_stage
 from .trials import confirms, judged_trials
@@ -88,7 +89,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         stages=tuple(stage_summaries(case)),
         operators=tuple(_operator(case, part) for part in sorted(case.judged, key=lambda p: -p.row.total_s.value)),
         overhead=_overhead(facts),
-        partitions=None,
+        partitions=partition_summary(facts.partitions),
         bottleneck=bottleneck,
         actions=actions,
         tried=tried,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ridgeline.core import BackendUnavailable, DispatchFit, Facts, LevelRecord, RidgelineError
-from ridgeline.measurement.agent import OperatorsReport
+from ridgeline.core import BackendUnavailable, DispatchFit, Facts, LevelRecord, PartitionTable, RidgelineError
+from ridgeline.measurement.agent import OperatorsReport, TfliteReport
+from ridgeline.measurement.operators.providers import partitions_by_provider
 
 from .bench import Bench, perturbed
 
@@ -16,7 +17,9 @@ _ENOUGH_SEEN = 0.7
 
 
 def operators(bench: Bench, facts: Facts) -> Facts:
-    """The operators of one call."""
+    """The operators of one call, and how the runtime cut the graph where it shows it."""
+    if facts.target.kind == "tflite":
+        return _tflite(bench, facts)
     found = _profile(bench, facts)
     level = LevelRecord(
         level=3,
@@ -25,7 +28,27 @@ def operators(bench: Bench, facts: Facts) -> Facts:
         ratio_to_ground_truth=found.ratio,
         perturbed=perturbed(found.ratio),
     )
-    return msgspec.structs.replace(facts, operators=found.table, levels=(*facts.levels, level))
+    partitions = partitions_by_provider(found.table.rows) if facts.target.kind == "onnx" else None
+    return msgspec.structs.replace(facts, operators=found.table, partitions=partitions, levels=(*facts.levels, level))
+
+
+def _tflite(bench: Bench, facts: Facts) -> Facts:
+    """LiteRT's profile from a process that may crash; without it the cut of the graph alone, which needs no profile."""
+    try:
+        found: TfliteReport = bench.call_apart("tflite_operators", TfliteReport, seconds=bench.budget_s / 4)
+    except RidgelineError as error:
+        cut: PartitionTable = bench.call("partitions", PartitionTable)
+        skipped = LevelRecord(level=3, instrument="operators", skipped=str(error))
+        cannot = {**facts.cannot, "operators": str(error)}
+        return msgspec.structs.replace(facts, partitions=cut, cannot=cannot, levels=(*facts.levels, skipped))
+    level = LevelRecord(
+        level=3,
+        instrument=found.table.instrument,
+        total_s=found.table.wall_s,
+        ratio_to_ground_truth=found.ratio,
+        perturbed=perturbed(found.ratio),
+    )
+    return msgspec.structs.replace(facts, operators=found.table, partitions=found.partitions, levels=(*facts.levels, level))
 
 
 def _profile(bench: Bench, facts: Facts) -> OperatorsReport:

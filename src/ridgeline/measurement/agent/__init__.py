@@ -7,8 +7,10 @@ from .changed import ChangedReport, ColdReport, WarmReport, block, check_outputs
 from .level1 import KEEP, GroundTruthReport, ground_truth
 from .level2 import SplitReport, StagesReport, split, stages
 from .level3 import OperatorsReport, dispatch, operators, recorded_operators
+from .level4 import RowToRepeat, primitives, relayouts, repeated_relayouts
 from .level5 import hot_spots
 from .target import PreparedReport, prepare
+from .tflite import TfliteReport, partitions, tflite_operators
 from .waits import WaitsReport, timed_waits
 
 __all__ = [
@@ -18,8 +20,10 @@ __all__ = [
     "GroundTruthReport",
     "OperatorsReport",
     "PreparedReport",
+    "RowToRepeat",
     "SplitReport",
     "StagesReport",
+    "TfliteReport",
     "WaitsReport",
     "WarmReport",
     "block",
@@ -30,11 +34,16 @@ __all__ = [
     "hot_spots",
     "keep_outputs",
     "operators",
+    "partitions",
     "prepare",
     "prepare_changed",
+    "primitives",
     "recorded_operators",
+    "relayouts",
+    "repeated_relayouts",
     "split",
     "stages",
+    "tflite_operators",
     "timed_waits",
     "warm",
 ]

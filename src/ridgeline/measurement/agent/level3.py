@@ -118,7 +118,7 @@ def dispatch(table: OpTable, device: Device | None = None) -> DispatchFit:
 
         recorded, _ = record_or_explain(prepared.call)
         return fit_dispatch(recorded)
-    library = "onnxruntime" if prepared.info.kind == "onnx" else "numpy"
+    library = {"onnx": "onnxruntime", "tflite": "litert"}.get(prepared.info.kind, "numpy")
     cost = device.cost("dispatch", library) if device else None
     if cost is None:
         raise BackendUnavailable(

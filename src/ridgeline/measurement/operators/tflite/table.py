@@ -50,12 +50,13 @@ def partitions(prepared: Prepared) -> PartitionTable:
     return partition_table(load(flavour.model_path), _seen(flavour), {})
 
 
-def profile(prepared: Prepared, iterations: int = 10, seconds: float = 1.0) -> Profiled:
+def profile(prepared: Prepared, iterations: int = 10, seconds: float = 1.0, clean_s: float | None = None) -> Profiled:
     """The operators of one call of a prepared TFLite target. Call it in a process of its own (see `litert`).
 
     Args:
         iterations: counted calls at the least.
         seconds: about how long further calls may take; at most 300 are made.
+        clean_s: wall of a clean run, where it is known: what the clock cuts off can be no more than that leaves.
 
     Raises:
         BackendUnavailable: the profiler is not to be had here, or what it shows is not what the clean calls run.
@@ -70,7 +71,7 @@ def profile(prepared: Prepared, iterations: int = 10, seconds: float = 1.0) -> P
     names = {int(entry["index"]): str(entry["name"]) for entry in flavour.interpreter.get_input_details()}
     profiled = ProfiledModel(flavour.model_path, {names[index]: array for index, array in flavour.feeds.items()}, flavour.threads, flavour.delegate)
     runs = _runs(profiled, iterations, seconds)
-    times = [_times(run, seen, kinds) for run in runs]
+    times = [_times(run, seen, kinds, clean_s) for run in runs]
     shapes = {(0, int(entry["index"])): tuple(int(size) for size in entry["shape"]) for entry in flavour.interpreter.get_tensor_details()}
     made = rows(model, shapes, times, seen, flavour.threads)
     table = OpTable(
@@ -121,14 +122,15 @@ def _invoke_us(run: ProfiledRun) -> int:
     return found[0]
 
 
-def _times(run: ProfiledRun, seen: Cut, kinds: Sequence[str]) -> Times:
+def _times(run: ProfiledRun, seen: Cut, kinds: Sequence[str], clean_s: float | None = None) -> Times:
     """Seconds of every node in one run.
 
-    The clock counts whole microseconds and cuts the rest off: half of one is added to each event, or an even part of what the Invoke holds beside
-    the events where that is less.
+    The clock counts whole microseconds and cuts the rest off: half of one is added to each event, or where that is less an even part of what the
+    Invoke, or a clean run, holds beside the events.
     """
     events = [event for event in run.events if event.kind in (NODE_EVENT, DELEGATE_EVENT) and event.subgraph == 0]
-    rest = max(0, _invoke_us(run) - sum(event.elapsed_us for event in events))
+    whole_us = min(_invoke_us(run), clean_s / TICK_S) if clean_s is not None else _invoke_us(run)
+    rest = max(0.0, whole_us - sum(event.elapsed_us for event in events))
     slack_s = min(0.5, rest / max(1, len(events))) * TICK_S
     node_s = {event.index: event.elapsed_us * TICK_S + slack_s for event in events if event.kind == NODE_EVENT}
     if set(node_s) - seen.fallback:
