@@ -9,7 +9,7 @@ import msgspec
 from .quantity import Quantity
 from .site import Site
 
-__all__ = ["Wait", "WaitKind", "WaitTable"]
+__all__ = ["BusyLine", "Wait", "WaitKind", "WaitTable"]
 
 WaitKind = Literal["lock", "condition", "queue", "future", "join", "device", "transfer", "process", "sleep", "socket", "file", "spin", "other"]
 
@@ -63,6 +63,13 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
         return max(0.0, 1.0 - self.native - self.asleep)
 
 
+class BusyLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that ran or wanted to run Python: seconds of one call of the target, all threads together."""
+
+    site: Site
+    seconds: float
+
+
 class WaitTable(msgspec.Struct, frozen=True, kw_only=True):
     """Waits of one call of the target, the longest first.
 
@@ -71,6 +78,7 @@ class WaitTable(msgspec.Struct, frozen=True, kw_only=True):
         wall_s: wall of the calls in which they were timed.
         instrument: how they were taken.
         interpreted_threads: threads that ran or wanted to run Python at the same time, on average; null if not sampled.
+        python_lines: lines of threads that ran or wanted to run Python while the interpreter's lock was taken, the longest first.
         iterations: calls of the target that were timed.
     """
 
@@ -78,4 +86,5 @@ class WaitTable(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: Quantity
     instrument: str
     interpreted_threads: float | None = None
+    python_lines: tuple[BusyLine, ...] = ()
     iterations: int = 0

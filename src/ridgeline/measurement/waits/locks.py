@@ -7,21 +7,23 @@ on top of it, the fork handlers, `isinstance` against the type of a lock, weak r
 
 from __future__ import annotations
 
+import _thread
 import sys
 import threading
 import weakref
+from time import perf_counter  # bound before the target is loaded, which may replace it in its module
 from types import FrameType
-from typing import Any
-
-import _thread
+from typing import Any, ClassVar
 
 from .tally import Place, Recorder
 
 __all__ = ["WatchedLocks"]
 
 _OWN = ("/threading.py", "/queue.py", "/concurrent/futures/", "/multiprocessing/", "/asyncio/", "/weakref.py", "/selectors.py", "/subprocess.py")
-_RLock = _thread.RLock
-get_ident = threading.get_ident
+_allocate_lock = _thread.allocate_lock
+#: The C type; a checker is not told of all of its methods.
+_RLock: Any = _thread.RLock
+_get_ident = threading.get_ident
 
 
 class WatchedLocks:
@@ -33,8 +35,14 @@ class WatchedLocks:
 
     def __init__(self, recorder: Recorder) -> None:
         self._made: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.lock = _lock_type(recorder, self._made)
-        self.rlock = _rlock_type(recorder, self._made)
+        shared = {"__slots__": (), "recorder": recorder, "all_made": self._made}
+        self.lock: Any = _Kind("lock", (_WatchedLock,), dict(shared))
+        self._rlock: Any = type("RLock", (_WatchedRLock,), dict(shared))
+
+    def rlock(self, *arguments: Any, **named: Any) -> Any:
+        """An RLock, watched unless the standard library makes it for itself."""
+        frame = sys._getframe(1)
+        return _RLock(*arguments, **named) if _internal(frame) else self._rlock(_outside(frame))
 
     def mark(self) -> None:
         """From here on acquisitions and holds count."""
@@ -62,17 +70,31 @@ def _outside(frame: FrameType) -> Place:
 class _Book:
     """What is kept of one lock's use. Only its holder writes, so the lock itself protects the numbers."""
 
-    __slots__ = ()
-    owner: int
-    count: int
-    held: float
-    base_count: int
-    base_held: float
-    elsewhere: bool
+    __slots__ = ("__weakref__", "base_count", "base_held", "count", "elsewhere", "held", "made", "owner", "since")
+    made: Place
+
+    def open(self, place: Place, among: weakref.WeakSet[Any]) -> None:
+        """Begin the book of a lock made at a place, and put it among the others."""
+        self.made = place
+        self.owner, self.count, self.held, self.since = 0, 0, 0.0, 0.0
+        self.mark()
+        among.add(self)
 
     def mark(self) -> None:
         """Count from here."""
         self.base_count, self.base_held, self.elsewhere = self.count, self.held, False
+
+    def taken(self) -> None:
+        """The calling thread holds it now."""
+        self.owner = _get_ident()
+        self.count += 1
+        self.since = perf_counter()
+
+    def given(self) -> None:
+        """The calling thread is about to give it back."""
+        held = perf_counter() - self.since
+        self.held += held
+        self.owner = 0
 
     @property
     def acquisitions(self) -> int:
@@ -85,160 +107,135 @@ class _Book:
         return self.held - self.base_held
 
 
-_FIELDS = ("base_count", "base_held", "count", "elsewhere", "held", "made", "owner", "since")
+class _Kind(type):
+    """A real lock passes for a watched one: `isinstance(x, type(threading.Lock()))` is how libraries ask."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type.__instancecheck__(cls, instance) or isinstance(instance, _thread.LockType)
 
 
-def _lock_type(recorder: Recorder, made: weakref.WeakSet[Any]) -> type:
-    clock = recorder.clock
+class _WatchedLock(_Book):
+    __slots__ = ("_lock", "_take")
+    name = "threading.Lock"
+    recorder: ClassVar[Recorder]
+    all_made: ClassVar[weakref.WeakSet[Any]]
 
-    class _Kind(type):
-        def __instancecheck__(cls, instance: object) -> bool:
-            return type.__instancecheck__(cls, instance) or isinstance(instance, _thread.LockType)
+    def __new__(cls) -> Any:
+        frame = sys._getframe(1)
+        if _internal(frame):
+            return _allocate_lock()
+        self = object.__new__(cls)
+        self._at_fork_reinit()
+        self.open(_outside(frame), self.all_made)
+        return self
 
-    class WatchedLock(_Book, metaclass=_Kind):
-        __slots__ = ("__weakref__", "_lock", "_take", *_FIELDS)
-        name = "threading.Lock"
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if self._take(False):
+            self.taken()
+            return True
+        if not blocking:
+            return self._take(False, timeout)
+        waiting = self.recorder.begin_lock(self, sys._getframe(1))
+        try:
+            got = self._take(True, timeout)
+        finally:
+            self.recorder.end(waiting)
+        if got:
+            self.taken()
+        return got
 
-        def __new__(cls) -> Any:
-            frame = sys._getframe(1)
-            if _internal(frame):
-                return _thread.allocate_lock()
-            self = object.__new__(cls)
-            self._lock = _thread.allocate_lock()
-            self._take = self._lock.acquire
-            self.made = _outside(frame)
-            self.owner, self.count, self.held, self.since = 0, 0, 0.0, 0.0
-            self.mark()
-            made.add(self)
-            return self
+    __enter__ = acquire
 
-        def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-            if self._take(False):
-                self.owner = get_ident()
-                self.count += 1
-                self.since = clock()
-                return True
-            if not blocking:
-                return self._take(False, timeout)
-            waiting = recorder.begin_lock(self, sys._getframe(1))
+    def release(self) -> None:
+        if self.owner:
+            # Taken by one thread and given back by another, it is a signal and protects nothing.
+            self.elsewhere = self.elsewhere or self.owner != _get_ident()
+            self.given()
+        self._lock.release()
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()
+
+    def locked(self) -> bool:
+        return self._lock.locked()
+
+    def _at_fork_reinit(self) -> None:
+        self._lock = _allocate_lock()
+        self._take = self._lock.acquire
+        self.owner = 0
+
+    acquire_lock, release_lock, locked_lock = acquire, release, locked
+
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle '_thread.lock' object")
+
+    def __repr__(self) -> str:
+        return f"<watched {self._lock!r}>"
+
+
+class _RLockBook(_Book):
+    """The book of an RLock, kept beside it: a C type's instance has no room for it."""
+
+    __slots__ = ()
+    name = "threading.RLock"
+
+
+class _WatchedRLock(_RLock):  # type: ignore[misc]
+    __slots__ = ("book", "depth")
+    recorder: ClassVar[Recorder]
+    all_made: ClassVar[weakref.WeakSet[Any]]
+
+    def __new__(cls, place: Place) -> Any:
+        return _RLock.__new__(cls)
+
+    def __init__(self, place: Place) -> None:
+        self.depth = 0
+        self.book = _RLockBook()
+        self.book.open(place, self.all_made)
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        got = bool(super().acquire(False))
+        if not got and not blocking:
+            return bool(super().acquire(False, timeout))
+        if not got:
+            waiting = self.recorder.begin_lock(self.book, sys._getframe(1))
             try:
-                got = self._take(True, timeout)
+                got = bool(super().acquire(True, timeout))
             finally:
-                recorder.end(waiting)
-            if got:
-                self.owner = get_ident()
-                self.count += 1
-                self.since = clock()
-            return got
-
-        __enter__ = acquire
-
-        def release(self) -> None:
-            if self.owner:
-                held = clock() - self.since
-                self.held += held
-                if self.owner != get_ident():
-                    self.elsewhere = True
-                self.owner = 0
-            self._lock.release()
-
-        def __exit__(self, *exc: object) -> None:
-            self.release()
-
-        def locked(self) -> bool:
-            return self._lock.locked()
-
-        def _at_fork_reinit(self) -> None:
-            self._lock = _thread.allocate_lock()
-            self._take = self._lock.acquire
-            self.owner = 0
-
-        acquire_lock, release_lock, locked_lock = acquire, release, locked
-
-        def __reduce__(self) -> Any:
-            raise TypeError("cannot pickle '_thread.lock' object")
-
-        def __repr__(self) -> str:
-            return f"<watched {self._lock!r}>"
-
-    return WatchedLock
-
-
-def _rlock_type(recorder: Recorder, made: weakref.WeakSet[Any]) -> Any:
-    clock = recorder.clock
-
-    class WatchedRLock(_RLock, _Book):  # type: ignore[misc, valid-type]
-        __slots__ = ("depth", *_FIELDS)
-        name = "threading.RLock"
-
-        def __init__(self, place: Place) -> None:
-            self.made = place
-            self.owner, self.count, self.held, self.since, self.depth = 0, 0, 0.0, 0.0, 0
-            self.mark()
-            made.add(self)
-
-        def __new__(cls, *arguments: Any) -> Any:
-            return _RLock.__new__(cls)
-
-        def _taken(self) -> None:
+                self.recorder.end(waiting)
+        if got:
             self.depth += 1
             if self.depth == 1:
-                self.owner = get_ident()
-                self.count += 1
-                self.since = clock()
+                self.book.taken()
+        return got
 
-        def _given(self) -> None:
-            held = clock() - self.since
-            self.held += held
-            self.owner, self.depth = 0, 0
+    __enter__ = acquire
 
-        def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-            got = super().acquire(False)
-            if not got:
-                if not blocking:
-                    return super().acquire(False, timeout)
-                waiting = recorder.begin_lock(self, sys._getframe(1))
-                try:
-                    got = super().acquire(True, timeout)
-                finally:
-                    recorder.end(waiting)
-            if got:
-                self._taken()
-            return got
+    def release(self) -> None:
+        if self._is_owned():
+            self.depth -= 1
+            if self.depth == 0:
+                self.book.given()
+        super().release()
 
-        __enter__ = acquire
+    def __exit__(self, *exc: object) -> None:
+        self.release()
 
-        def release(self) -> None:
-            if self._is_owned():
-                if self.depth == 1:
-                    self._given()
-                else:
-                    self.depth -= 1
-            super().release()
+    def _release_save(self) -> Any:
+        depth = self.depth
+        if self._is_owned():
+            self.depth = 0
+            self.book.given()
+        return super()._release_save(), depth
 
-        def __exit__(self, *exc: object) -> None:
-            self.release()
+    def _acquire_restore(self, state: Any) -> None:
+        super()._acquire_restore(state[0])
+        self.depth = state[1]
+        self.book.taken()
 
-        def _release_save(self) -> Any:
-            depth = self.depth
-            if self._is_owned():
-                self._given()
-            return super()._release_save(), depth
+    def _at_fork_reinit(self) -> None:
+        super()._at_fork_reinit()
+        self.depth, self.book.owner = 0, 0
 
-        def _acquire_restore(self, state: Any) -> None:
-            super()._acquire_restore(state[0])
-            self._taken()
-            self.depth = state[1]
-
-        def _at_fork_reinit(self) -> None:
-            super()._at_fork_reinit()
-            self.owner, self.depth = 0, 0
-
-        def __reduce__(self) -> Any:
-            raise TypeError("cannot pickle '_thread.RLock' object")
-
-    def make(*arguments: Any, **named: Any) -> Any:
-        frame = sys._getframe(1)
-        return _RLock(*arguments, **named) if _internal(frame) else WatchedRLock(_outside(frame))
-
-    return make
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle '_thread.RLock' object")

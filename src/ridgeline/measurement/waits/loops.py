@@ -52,7 +52,7 @@ def _poll_loop(loop: ast.While) -> PollLoop | None:
     counted = {name.id for node in nodes if isinstance(node, ast.AugAssign | ast.Assign) for name in _targets(node)}
     questions = [part for node in nodes if isinstance(node, ast.While | ast.If) for part in _operands(node.test)]
     questions += [node.value for node in nodes if isinstance(node, ast.Assign) and _calls(node.value) & _POLLS and _decides(node, loop)]
-    asked = next((question for question in questions if _asks_another(question, counted)), None)
+    asked: ast.AST | None = next((question for question in questions if _asks_another(question, counted)), None)
     if asked is None:
         asked = next((node.body[0] for node in nodes if isinstance(node, ast.Try) and _tries(node)), None)
     return PollLoop(loop.lineno, loop.end_lineno or loop.lineno, ast.unparse(asked)) if asked is not None else None

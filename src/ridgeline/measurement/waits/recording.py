@@ -55,14 +55,8 @@ def observe(
         finally:
             recorder.stop()
             sampler.stop()
-    return table_of(
-        recorder,
-        sampler.spins,
-        calls=len(walls),
-        wall_s=median_of(walls, "calls with their waits timed"),
-        looked=(sampler.looked_s, sampler.wanting_s),
-        instrument="stopwatches on Python's waits and a sampler of all threads, in a process of its own",
-    )
+    wall_s = median_of(walls, "calls with their waits timed")
+    return table_of(recorder, sampler, walls=walls, wall_s=wall_s, instrument="stopwatches on Python's waits and a sampler of all threads")
 
 
 def forget_modules(files: Sequence[str]) -> None:

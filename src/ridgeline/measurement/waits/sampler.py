@@ -1,8 +1,8 @@
 """What goes on while threads wait: a thread that looks at all others at a steady rate and holds the interpreter's lock while it looks.
 
-A thread whose CPU clock advances while somebody else holds the interpreter's lock works without it: native code that other threads could run beside.
-One that stands still is asleep when a stopwatch is on it or when it has not run for a while, and otherwise wants the lock. A look that came late,
-the run queue taken out, came late because somebody held the lock: that time is the interpreter's. Looks are weighed by the time since the last one.
+Each look is a timer's instant. If the sampler had to wait for the interpreter's lock (it came late, its own run queue taken out), somebody held the
+lock at that instant. If not, whatever the kernel shows as running now works without the lock: native code that other threads could run beside;
+everything else sleeps. Looks are weighed by the time since the last one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os
 import sys
 import threading
 import time
+from collections import defaultdict
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from time import perf_counter  # bound before the target is loaded, which may replace it in its module
 from types import FrameType
@@ -18,17 +20,16 @@ from types import FrameType
 from .loops import PollLoop, poll_loops
 from .tally import Place, Recorder, Tally
 
-__all__ = ["Sampler", "SpinSum"]
+__all__ = ["INTERVAL_S", "Sampler", "SpinSum"]
 
-_INTERVAL_S = 3e-3
-#: How long the interpreter's lock is held while CPU clocks are read twice: far under the 5 ms after which others ask for it.
-_WINDOW_S = 60e-6
-#: A thread advances when its clock gets this part of the window.
-_RUNS = 0.3
-#: A thread that has had less than this part of the time since it was last seen running is asleep.
+INTERVAL_S = 3e-3
+#: Sleep and the kernel are this much late on their own; beyond, somebody held the interpreter's lock.
+_LATE_S = 200e-6
+#: A thread that wants the interpreter's lock gets it within a few of the 5 ms turns; one that has not run for this long is asleep.
 _ASLEEP_AFTER_S = 50e-3
-#: Sleep returns this much late on its own.
-_LATE_S = 150e-6
+#: Two threads that share the interpreter's lock have the time of one CPU together; from here on they do not share it.
+_MORE_THAN_ONE = 1.3
+_HARDLY = 0.05
 _real_sleep = time.sleep
 
 
@@ -43,21 +44,20 @@ class SpinSum:
 
 @dataclass(slots=True)
 class _Thread:
-    """What is known of a thread: CPU seconds at the last look, and when it was last seen to have run."""
+    """What is known of a thread: CPU seconds at the last look, when it was last seen to have run, and CPUs it kept busy since the last look."""
 
-    cpu_s: float = 0.0
-    ran_at: float = 0.0
-    busy: float = 1.0
+    cpu_s: float
+    ran_at: float
+    busy: float = 0.0
 
 
 @dataclass(slots=True)
 class _Look:
-    """One look: who ran without the interpreter's lock, who wants it, and how the time since the last look is dealt out."""
+    """One look: seconds since the last one, who worked without the interpreter's lock, who ran or wanted to run Python."""
 
+    seconds: float
     native: set[int] = field(default_factory=set)
     wanting: set[int] = field(default_factory=set)
-    interpreter_s: float = 0.0
-    rest_s: float = 0.0
 
 
 class Sampler:
@@ -67,12 +67,14 @@ class Sampler:
         spins: (thread, loop's place, condition) → seconds.
         looked_s: seconds that were looked at.
         wanting_s: seconds × threads that ran or wanted to run Python.
+        lines: their lines → seconds.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self.spins: dict[tuple[int, Place, str], SpinSum] = {}
         self.looked_s = 0.0
         self.wanting_s = 0.0
+        self.lines: dict[Place, float] = defaultdict(float)
         self._recorder = recorder
         self._loops: dict[str, list[PollLoop]] = {}
         self._threads: dict[int, _Thread] = {}
@@ -93,46 +95,46 @@ class Sampler:
         queue_before, last = _run_queue_s(), perf_counter()
         while not self._stop:
             before = perf_counter()
-            _real_sleep(_INTERVAL_S)
+            _real_sleep(INTERVAL_S)
             now, queue_now = perf_counter(), _run_queue_s()
-            late = max(0.0, now - before - _INTERVAL_S - _LATE_S - (queue_now - queue_before))
+            late = now - before - INTERVAL_S - (queue_now - queue_before)
             queue_before = queue_now
             if self._recorder.recording:
-                self._look(me, now, now - last, late)
+                self._look(me, now, now - last, late > _LATE_S)
             last = now
 
-    def _look(self, me: int, now: float, since: float, late: float) -> None:
+    def _look(self, me: int, now: float, since: float, taken: bool) -> None:
         frames = sys._current_frames()
         frames.pop(me, None)
         ids = {thread.ident: thread.native_id for thread in list(threading._active.values())}  # type: ignore[attr-defined]
-        clocks = {ident: _clock_id(ids[ident]) for ident in frames if ids.get(ident)}
-        first = {ident: _cpu_s(clock) for ident, clock in clocks.items()}
-        until = perf_counter() + _WINDOW_S
-        while perf_counter() < until:
-            pass
-        second = {ident: _cpu_s(clock) for ident, clock in clocks.items()}
+        threads = {ident: ids[ident] for ident in frames if ids.get(ident)}
+        running = set() if taken else {ident for ident, native in threads.items() if _runs(native)}
         tallies = {tally.ident: tally for tally in list(self._recorder.tallies)}
-        look = _Look(interpreter_s=min(since, late), rest_s=max(0.0, since - late))
-        for ident in clocks:
-            self._state(ident, first[ident], second[ident], now, since, tallies.get(ident), look)
+        look = _Look(seconds=since, native=running)
+        for ident, native in threads.items():
+            tally = tallies.get(ident)
+            self._follow(ident, _cpu_s(native), now, since)
+            free = tally is None or tally.key is None
+            if taken and free and now - self._threads[ident].ran_at < _ASLEEP_AFTER_S:
+                look.wanting.add(ident)
         self.looked_s += since
         self.wanting_s += since * len(look.wanting)
-        self._waits(tallies, clocks.keys() & frames.keys(), look)
+        for ident in look.wanting:
+            place = self._recorder.place(frames[ident])
+            if place is not None:
+                self.lines[place] += since
+        self._waits(tallies, threads.keys(), look)
         self._spins(frames, tallies, look)
-        del frames
+        del frames  # kept frames would keep the target's locals alive
 
-    def _state(self, ident: int, first: float, second: float, now: float, since: float, tally: Tally | None, look: _Look) -> None:
-        known = self._threads.setdefault(ident, _Thread(cpu_s=first, ran_at=now))
-        known.busy = (first - known.cpu_s) / since if since > 0 else 0.0
-        if first - known.cpu_s > 20e-6:
+    def _follow(self, ident: int, cpu_s: float, now: float, since: float) -> None:
+        known = self._threads.setdefault(ident, _Thread(cpu_s=cpu_s, ran_at=now))
+        known.busy = (cpu_s - known.cpu_s) / since if since > 0 else 0.0
+        if known.busy > 0:
             known.ran_at = now
-        known.cpu_s = second
-        if second - first >= _RUNS * _WINDOW_S:
-            look.native.add(ident)
-        elif (tally is None or tally.key is None) and now - known.ran_at < _ASLEEP_AFTER_S:
-            look.wanting.add(ident)
+        known.cpu_s = cpu_s
 
-    def _waits(self, tallies: dict[int, Tally], threads: set[int], look: _Look) -> None:
+    def _waits(self, tallies: dict[int, Tally], threads: AbstractSet[int], look: _Look) -> None:
         """Deal the time out to whoever waits: by the holder for a lock, by any other thread for the rest."""
         for ident, tally in tallies.items():
             key = tally.key
@@ -140,29 +142,29 @@ class Sampler:
                 continue
             others = {key[1].owner} & threads if key[0] == "lock" else threads - {ident}
             found = tally.sum_of(key)
-            found.sampled_s += look.interpreter_s + look.rest_s
+            found.sampled_s += look.seconds
             if others & look.native:
-                found.native_s += look.rest_s
+                found.native_s += look.seconds
             elif not others & look.wanting:
-                found.asleep_s += look.rest_s
+                found.asleep_s += look.seconds
 
     def _spins(self, frames: dict[int, FrameType], tallies: dict[int, Tally], look: _Look) -> None:
         for ident, frame in frames.items():
-            tally = tallies.get(ident)
-            known = self._threads.get(ident)
-            if (tally is not None and tally.key is not None) or known is None or known.busy < 0.05:
+            tally, known = tallies.get(ident), self._threads.get(ident)
+            if (tally is not None and tally.key is not None) or known is None or known.busy < _HARDLY:
                 continue
             place = self._recorder.place(frame)
             loop = self._loop_at(place) if place is not None else None
             if place is None or loop is None:
                 continue
             found = self.spins.setdefault((ident, (place[0], loop.first), loop.asks), SpinSum())
-            found.total_s += look.interpreter_s + look.rest_s
-            others = self._threads.keys() - {ident}
-            if others & look.native:
-                found.native_s += look.interpreter_s + look.rest_s
-            elif not others & look.wanting:
-                found.asleep_s += look.interpreter_s + look.rest_s
+            found.total_s += look.seconds
+            # The spinning thread has the interpreter's lock nearly always, so the looks are late; CPU time tells who worked beside it.
+            beside = max((self._threads[other].busy for other in frames if other != ident and other in self._threads), default=0.0)
+            if beside + known.busy > _MORE_THAN_ONE:
+                found.native_s += look.seconds
+            elif beside < _HARDLY:
+                found.asleep_s += look.seconds
 
     def _loop_at(self, place: Place) -> PollLoop | None:
         """The innermost polling loop around a line."""
@@ -181,27 +183,33 @@ def _source(file: str) -> str:
         return ""
 
 
-def _clock_id(thread: int | None) -> int:
-    """The CPU clock of a thread by its kernel id (clock_getcpuclockid(3) for a thread: the complement of the id, three bits of kind below)."""
-    return (~(thread or 0) << 3) | 6
+def _runs(thread: int | None) -> bool:
+    """Whether the kernel shows a thread as running or runnable (proc(5), field `state` of `stat`, after the last bracket)."""
+    return _read(f"/proc/self/task/{thread}/stat").rpartition(b") ")[2][:1] == b"R"
 
 
-def _cpu_s(clock: int) -> float:
+def _cpu_s(thread: int | None) -> float:
+    """CPU seconds of a thread by its kernel id: its clock is the complement of the id with the kind in three bits below (clock_getcpuclockid(3))."""
     try:
-        return time.clock_gettime(clock)
+        return time.clock_gettime((~(thread or 0) << 3) | 6)
     except OSError:  # the thread has ended
         return 0.0
 
 
 def _run_queue_s() -> float:
     """Seconds the calling thread was runnable and did not run; 0 where the kernel does not tell."""
+    words = _read("/proc/thread-self/schedstat").split()
+    return int(words[1]) / 1e9 if len(words) > 1 and words[1].isdigit() else 0.0
+
+
+def _read(path: str) -> bytes:
     try:
-        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        file = os.open(path, os.O_RDONLY)
     except OSError:
-        return 0.0
+        return b""
     try:
-        return int(os.read(file, 64).split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
+        return os.read(file, 1024)
+    except OSError:
+        return b""
     finally:
         os.close(file)

@@ -6,12 +6,13 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ridgeline.core import Quantity, Wait, WaitTable
-from ridgeline.core.waits import WaitKind
+from ridgeline.core.waits import BusyLine, WaitKind
 
-from .sampler import SpinSum
+from .sampler import INTERVAL_S, Sampler, SpinSum
 from .tally import Place, Recorder, Tally, WaitSum, site_of
 
 __all__ = ["table_of"]
@@ -26,37 +27,41 @@ _TIMED = 0.02
 _Row = tuple[str, object, Place]
 
 
-def table_of(
-    recorder: Recorder,
-    spins: dict[tuple[int, Place, str], SpinSum],
-    *,
-    calls: int,
-    wall_s: Quantity,
-    looked: tuple[float, float],
-    instrument: str,
-) -> WaitTable:
+def table_of(recorder: Recorder, sampler: Sampler, *, walls: Sequence[float], wall_s: Quantity, instrument: str) -> WaitTable:
     """The waits of one call.
 
     Args:
-        recorder: stopped.
-        spins: from the sampler.
-        calls: calls of the target that were recorded.
-        wall_s: wall of one of them.
-        looked: seconds that the sampler looked at, and seconds × threads that ran or wanted Python.
+        recorder, sampler: stopped.
+        walls: seconds of each recorded call.
+        wall_s: wall of a typical one; sums are scaled to it.
         instrument: how it was taken.
     """
+    looked = sampler.looked_s
+    scale = _Scale(calls=len(walls), sums=wall_s.value / sum(walls), samples=wall_s.value / looked if looked > 0 else 0.0, looked_s=looked)
     rows = [
-        *(_timed_wait(row, tallies, recorder, calls) for row, tallies in _grouped(recorder.tallies).items()),
-        *_spin_waits(spins, recorder.caller, calls, looked[0], wall_s.value),
+        *(_timed_wait(row, parts, recorder.caller, scale) for row, parts in _grouped(recorder.tallies).items()),
+        *_spin_waits(sampler.spins, recorder.caller, scale),
     ]
     kept = sorted((wait for wait in rows if wait.total_s.value >= _LEAST_SHARE * wall_s.value), key=lambda wait: -wait.total_s.value)
+    lines = sorted(sampler.lines.items(), key=lambda line: -line[1])[:_SHOWN]
     return WaitTable(
         waits=tuple(kept[:_SHOWN]),
         wall_s=wall_s,
         instrument=instrument,
-        interpreted_threads=looked[1] / looked[0] if looked[0] > 0 else None,
-        iterations=calls,
+        interpreted_threads=sampler.wanting_s / looked if looked > 0 else None,
+        python_lines=tuple(BusyLine(site=site_of(place), seconds=seconds * scale.samples) for place, seconds in lines),
+        iterations=len(walls),
     )
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Calls that were recorded, and what sums of them and sampled seconds are multiplied with to be those of one typical call."""
+
+    calls: int
+    sums: float
+    samples: float
+    looked_s: float
 
 
 def _grouped(tallies: Iterable[Tally]) -> dict[_Row, list[tuple[Tally, Any, WaitSum]]]:
@@ -69,7 +74,7 @@ def _grouped(tallies: Iterable[Tally]) -> dict[_Row, list[tuple[Tally, Any, Wait
     return groups
 
 
-def _timed_wait(row: _Row, parts: Sequence[tuple[Tally, Any, WaitSum]], recorder: Recorder, calls: int) -> Wait:
+def _timed_wait(row: _Row, parts: Sequence[tuple[Tally, Any, WaitSum]], caller: int, scale: _Scale) -> Wait:
     kind, _, place = row
     sums = [found for _, _, found in parts]
     total = sum(found.total_s for found in sums)
@@ -83,29 +88,29 @@ def _timed_wait(row: _Row, parts: Sequence[tuple[Tally, Any, WaitSum]], recorder
         kind = "condition"  # taken by one thread and given back by another: it is a signal and protects nothing
     return Wait(
         kind=cast("WaitKind", kind),
-        calls=waits / calls,
-        total_s=_seconds(total / calls),
-        caller_s=_seconds(sum(found.total_s for tally, _, found in parts if tally.ident == recorder.caller) / calls),
+        calls=waits / scale.calls,
+        total_s=_seconds(total * scale.sums),
+        caller_s=_seconds(sum(found.total_s for tally, _, found in parts if tally.ident == caller) * scale.sums),
         on=on if isinstance(on, str) else f"{on.name} made at {os.path.basename(on.made[0].co_filename)}:{on.made[1]}",
         site=site_of(place),
         holder=_holder(sums),
         threads=len({tally.ident for tally, _, _ in parts}),
-        acquisitions=sum(lock.acquisitions for lock in locks) / calls if locks else None,
-        held_s=_seconds(_held(locks, calls)) if locks else None,
+        acquisitions=sum(lock.acquisitions for lock in locks) / scale.calls if locks else None,
+        held_s=_seconds(_held(locks, scale.calls) * scale.sums) if locks else None,
         longest_s=max(found.longest_s for found in sums),
         native=min(1.0, sum(found.native_s for found in sums) / sampled) if sampled > 0 else None,
         asleep=min(1.0, sum(found.asleep_s for found in sums) / sampled) if sampled > 0 else None,
         in_flight=sum(found.in_flight for found in sums) / waits if capacity else None,
         capacity=capacity or None,
-        moved_bytes=moved / calls if moved else None,
+        moved_bytes=moved / scale.calls if moved else None,
     )
 
 
 def _held(locks: Sequence[Any], calls: int) -> float:
-    """Seconds that a lock was held in one call: where several made at one line are used in one call, the one held longest."""
+    """Seconds that a lock was held in all calls: where several made at one line are used in one call, the one held longest."""
     if len(locks) > calls / 2 and calls > 1:  # a lock of its own for every call
-        return float(sum(lock.held_s for lock in locks)) / calls
-    return float(max(lock.held_s for lock in locks)) / calls
+        return float(sum(lock.held_s for lock in locks))
+    return float(max(lock.held_s for lock in locks))
 
 
 def _holder(sums: Sequence[WaitSum]) -> Any:
@@ -115,19 +120,18 @@ def _holder(sums: Sequence[WaitSum]) -> Any:
     return site_of(seen.most_common(1)[0][0]) if seen else None
 
 
-def _spin_waits(spins: dict[tuple[int, Place, str], SpinSum], caller: int, calls: int, looked_s: float, wall_s: float) -> Iterable[Wait]:
+def _spin_waits(spins: dict[tuple[int, Place, str], SpinSum], caller: int, scale: _Scale) -> Iterable[Wait]:
     groups: dict[tuple[Place, str], list[tuple[int, SpinSum]]] = {}
     for (ident, place, asks), found in spins.items():
         groups.setdefault((place, asks), []).append((ident, found))
-    scale = wall_s / looked_s if looked_s > 0 else 0.0
-    looks = max(1.0, looked_s / 3e-3)
+    looks = max(1.0, scale.looked_s / INTERVAL_S)
     for (place, asks), parts in groups.items():
         total = sum(found.total_s for _, found in parts)
         yield Wait(
             kind="spin",
             calls=1.0,
-            total_s=_sampled(total * scale, looks),
-            caller_s=_sampled(sum(found.total_s for ident, found in parts if ident == caller) * scale, looks),
+            total_s=_sampled(total * scale.samples, looks),
+            caller_s=_sampled(sum(found.total_s for ident, found in parts if ident == caller) * scale.samples, looks),
             on=asks,
             site=site_of(place),
             threads=len({ident for ident, _ in parts}),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 import queue
-import subprocess
 import sys
 import threading
 import time
