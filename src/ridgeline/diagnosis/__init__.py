@@ -9,10 +9,11 @@ from ridgeline.core import Diagnosis, Facts, Need
 from ridgeline.core.plugins import plugins
 
 from .case import Case, Finding, Proposal, Rule
+from .causes.layout import unfavourable_candidates
 from .needs import next_need
 from .verdict import conclude
 
-__all__ = ["Case", "Finding", "Proposal", "Rule", "next"]
+__all__ = ["Case", "Finding", "Proposal", "Rule", "next", "unfavourable_rows"]
 
 
 def next(facts: Facts) -> Need | Diagnosis:  # the design's name for it; the builtin is not used here
@@ -31,3 +32,8 @@ def next(facts: Facts) -> Need | Diagnosis:  # the design's name for it; the bui
     if need is not None:
         return need
     return conclude(facts, (rule() for _, rule in plugins("rules")))
+
+
+def unfavourable_rows(facts: Facts) -> list[int]:
+    """Rows of the operator table that may pay for the layout of their operands, largest share first."""
+    return [part.index for part in unfavourable_candidates(Case.of(facts))]

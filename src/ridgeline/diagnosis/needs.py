@@ -6,6 +6,7 @@ from ridgeline.core import Facts, Need
 
 from .case import Case
 from .causes.cold import first_stands_alone
+from .causes.layout import unfavourable_candidates, uses_onednn
 from .causes.parallelism import waits_for_threads
 
 __all__ = ["next_need"]
@@ -49,6 +50,16 @@ def _candidates(facts: Facts) -> list[Need]:
         needs.append(Need(level=3, instrument="dispatch", because="operators this small are judged by a fit of time over their count"))
     if facts.hot_spots is None and _needs_lines(case):
         needs.append(Need(level=5, instrument="hot-spots", because="the time is outside the operators: which line"))
+    return needs or _inside(case)
+
+
+def _inside(case: Case) -> list[Need]:
+    """What needs the operators' own shares, and so comes when nothing else would change them."""
+    needs: list[Need] = []
+    if case.facts.primitives is None and uses_onednn(case):
+        needs.append(Need(level=4, instrument="primitives", because="a library may turn operands around inside its operators"))
+    if case.facts.relayouts is None and unfavourable_candidates(case):
+        needs.append(Need(level=4, instrument="relayouts", because="what the order of the data costs is seen by running it on another"))
     return needs
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ridgeline.core import BufferUse, Evidence, Primitive, Quantity, Relayout, quotient
+from ridgeline.core import BufferUse, Evidence, Primitive, Quantity, Relayout, Where, quotient
 from ridgeline.core.units import format_quantity
 
 from ..case import Case, Finding, Proposal, Rule, measured_share
 from ..judge import BOUND_LOW, Judged
 from ..traffic import evidence, moving
 
-__all__ = ["LayoutConversion", "UnfavourableLayout", "unfavourable_candidates"]
+__all__ = ["LayoutConversion", "UnfavourableLayout", "unfavourable_candidates", "uses_onednn"]
 
 _LINE_BYTES = 64
 #: Only operators with at least this share of the wall are worth repeating on another layout.
@@ -46,34 +46,35 @@ class LayoutConversion(Rule):
 
     def _hidden(self, case: Case) -> Iterator[Finding]:
         table = case.facts.primitives
-        if table is None or not case.shares_hold or table.wall_s.value <= 0:
+        reorders = _hidden_reorders(case)
+        if table is None or not reorders:
             return
-        reorders = [found for found in table.primitives if found.kind == "reorder" and not _is_conversion(case, found)]
-        spent = sum(found.total_s.value for found in reorders)
-        share = min(1.0, spent / table.wall_s.value)
-        if not reorders or share <= 0:
-            return
-        place = _where_most(case, reorders)
+        inside = measured_share("reorders inside operators, share of the wall", _reorder_share(case, reorders), origin=table.instrument)
+        parts = [case.judged[index] for index in sorted({found.operator for found in reorders if found.operator is not None})]
+        place = max(parts, key=lambda part: sum(found.total_s.value for found in reorders if found.operator == part.index), default=None)
+        calls = sum(found.calls for found in reorders)
         moved = sum(found.calls * ((found.read_bytes or 0) + (found.write_bytes or 0)) for found in reorders)
+        tried = {one.operator: ratio for one, ratio in _tried(case) if one.operator in {part.index for part in parts}}
+        gain, share = _hidden_gain(case, tried, inside.quantity.value)
         yield Finding(
             cause="layout-conversion",
             bound="bandwidth",
             share=share,
-            where=case.where(place) if place is not None else case.where(max(case.judged, key=lambda part: part.share)),
+            where=case.where(place) if place is not None else Where(),
             evidence=(
-                measured_share("reorders inside operators, share of the wall", share, origin=table.instrument),
-                Evidence(name="reorders per call", quantity=_count(sum(found.calls for found in reorders), table.instrument)),
+                inside,
+                Evidence(name="reorders per call", quantity=Quantity.exact(calls, "count", source="counted", origin=table.instrument)),
                 *([Evidence(name="bytes reordered", quantity=Quantity.exact(moved, "B", origin="shapes"))] if moved else []),
+                *(Evidence(name="time as it is ÷ time on the other layout", quantity=ratio) for ratio in tried.values()),
             ),
             proposals=(
                 Proposal(
                     action="change-layout",
-                    because=f"{table.library} turns the operands of its operators around {sum(found.calls for found in reorders):.0f} times a call",
-                    # What feeds the operator must then produce the other layout, which is not always free.
-                    gain=(2.0, float("inf")),
+                    because=f"{table.library} turns operands around {calls:.0f} times a call; on the layout of its kernels it does not have to",
+                    gain=gain,
                 ),
             ),
-            summary=f"{share:.0%} of the wall are reorders inside the operators of {table.library}, which no operator profile shows",
+            summary=f"{inside.quantity.value:.0%} of the wall are reorders inside operators of {table.library}, which no operator profile shows",
         )
 
 
@@ -89,7 +90,9 @@ class UnfavourableLayout(Rule):
         if case.facts.relayouts is None:
             yield from _suspected(case)
             return
-        found = [(case.judged[tried.operator], tried, ratio) for tried, ratio in _paying(case)]
+        # Where reorders inside the operator are known, they are the cause, and `layout-conversion` has them.
+        hidden = {found.operator for found in _hidden_reorders(case)}
+        found = [(case.judged[tried.operator], tried, ratio) for tried, ratio in _paying(case) if tried.operator not in hidden]
         if not found:
             return
         share = case.sum_of([part for part, _, _ in found])
@@ -130,17 +133,61 @@ def unfavourable_candidates(case: Case) -> list[Judged]:
     return sorted(chosen, key=lambda part: -part.share)
 
 
-def _paying(case: Case) -> Iterator[tuple[Relayout, Quantity]]:
-    """Repetitions that stand for their operator and were faster on the other layout, with the ratio."""
+def uses_onednn(case: Case) -> bool:
+    """Whether a part of the wall worth looking into may be inside primitives of oneDNN: convolutions of torch, and products of narrow numbers."""
+    if not case.shares_hold:
+        return False
+    inside = [
+        part
+        for part in case.judged
+        if part.row.kind.startswith(("aten::", "quantized::", "mkldnn::", "onednn::"))
+        and (part.row.group == "convolution" or (part.row.group == "matmul" and part.row.placement.precision in ("bf16", "fp16", "int8")))
+    ]
+    return case.sum_of(inside) >= 2 * _LEAST_SHARE
+
+
+def _tried(case: Case) -> Iterator[tuple[Relayout, Quantity]]:
+    """Repetitions that stand for their operator, with the ratio of as-is to changed."""
     for tried in case.facts.relayouts or ():
         if not 0 <= tried.operator < len(case.judged) or tried.changed_s.low <= 0:
             continue
-        part = case.judged[tried.operator]
-        taken = part.row.total_s.value
+        taken = case.judged[tried.operator].row.total_s.value
         ratio = quotient(tried.as_is_s, tried.changed_s, "1", origin=f"repeated outside the target, {tried.executions} executions")
-        alike = taken > 0 and _AS_LONG[0] <= tried.as_is_s.value / taken <= _AS_LONG[1]
-        if alike and ratio.low >= _LEAST_RATIO and part.share >= _LEAST_SHARE:
+        if taken > 0 and _AS_LONG[0] <= tried.as_is_s.value / taken <= _AS_LONG[1]:
             yield tried, ratio
+
+
+def _paying(case: Case) -> Iterator[tuple[Relayout, Quantity]]:
+    """Those that were faster on the other layout, beyond doubt and by enough."""
+    for tried, ratio in _tried(case):
+        if ratio.low >= _LEAST_RATIO and case.judged[tried.operator].share >= _LEAST_SHARE:
+            yield tried, ratio
+
+
+def _hidden_reorders(case: Case) -> list[Primitive]:
+    """Reorders inside operators that are no conversions themselves, if together they take enough of the wall to be a cause."""
+    table = case.facts.primitives
+    if table is None or not case.shares_hold:
+        return []
+    found = [one for one in table.primitives if one.kind == "reorder" and not _is_conversion(case, one)]
+    return found if _reorder_share(case, found) >= _LEAST_SHARE else []
+
+
+def _reorder_share(case: Case, reorders: Sequence[Primitive]) -> float:
+    """Their share of the wall of the logged calls."""
+    table = case.facts.primitives
+    wall = table.wall_s.value if table is not None else 0.0
+    return min(1.0, sum(one.total_s.value for one in reorders) / wall) if wall > 0 else 0.0
+
+
+def _hidden_gain(case: Case, tried: dict[int, Quantity], inside: float) -> tuple[tuple[float, float], float]:
+    """(Local gain, share it acts on): as measured on the other layout where that was, else that of the reorders alone."""
+    if not tried:
+        # What feeds the operator must then produce the other layout, which is not always free.
+        return (2.0, float("inf")), inside
+    parts = [case.judged[index] for index in tried]
+    low, high = (_weighted([(part.share, max(1.0, getattr(tried[part.index], end))) for part in parts]) for end in ("low", "high"))
+    return (1.0 + _CAREFUL * (low - 1.0), 1.0 + _BOLD * (high - 1.0)), case.sum_of(parts)
 
 
 def _suspected(case: Case) -> Iterator[Finding]:
@@ -218,15 +265,3 @@ def _weighted(parts: Sequence[tuple[float, float]]) -> float:
 def _is_conversion(case: Case, found: Primitive) -> bool:
     """Whether a primitive ran inside an operator that is a conversion itself and so already counted."""
     return found.operator is not None and 0 <= found.operator < len(case.judged) and case.judged[found.operator].row.group in ("movement", "copy")
-
-
-def _where_most(case: Case, reorders: Sequence[Primitive]) -> Judged | None:
-    spent: dict[int, float] = {}
-    for found in reorders:
-        if found.operator is not None and 0 <= found.operator < len(case.judged):
-            spent[found.operator] = spent.get(found.operator, 0.0) + found.total_s.value
-    return case.judged[max(spent, key=lambda index: spent[index])] if spent else None
-
-
-def _count(value: float, origin: str) -> Quantity:
-    return Quantity.exact(value, "count", source="counted", origin=origin)

@@ -12,7 +12,7 @@ import msgspec
 
 from ridgeline.core import Facts, LevelRecord, Need, RidgelineError
 
-from . import cold, level1, level2, level3, level5, waits
+from . import cold, level1, level2, level3, level4, level5, waits
 from .bench import Bench
 
 __all__ = ["Bench", "satisfy"]
@@ -28,9 +28,14 @@ _INSTRUMENTS: dict[str, tuple[str, Instrument]] = {
     "stages": ("timing stages", level2.stages),
     "operators": ("profiling operators", level3.operators),
     "dispatch": ("fitting the cost of dispatch", level3.dispatch),
+    "primitives": ("reading oneDNN's log", level4.primitives),
+    "relayouts": ("repeating operators on another layout", level4.relayouts),
     "hot-spots": ("sampling lines", level5.hot_spots),
     "waits": ("timing waits", waits.waits),
 }
+
+#: Instruments that make a verdict finer and call the target many times: not worth it where one call alone breaks the budget.
+_REFINEMENTS = frozenset({"dispatch", "primitives", "relayouts", "waits"})
 
 
 def satisfy(need: Need, bench: Bench, facts: Facts) -> Facts:
@@ -39,6 +44,8 @@ def satisfy(need: Need, bench: Bench, facts: Facts) -> Facts:
     Raises:
         TargetFailed: from the ground truth only.
     """
+    if need.instrument in _REFINEMENTS and _is_long(facts, bench):
+        return _without(need, facts, "left out: one call alone takes longer than the time budget; give more with --time-budget")
     label, instrument = _INSTRUMENTS[need.instrument]
     bench.report(label, None)
     if need.instrument == "samples":
@@ -46,5 +53,15 @@ def satisfy(need: Need, bench: Bench, facts: Facts) -> Facts:
     try:
         return instrument(bench, facts)
     except RidgelineError as error:
-        skipped = LevelRecord(level=need.level, instrument=need.instrument, skipped=str(error))
-        return msgspec.structs.replace(facts, cannot={**facts.cannot, need.instrument: str(error)}, levels=(*facts.levels, skipped))
+        return _without(need, facts, str(error))
+
+
+def _without(need: Need, facts: Facts, reason: str) -> Facts:
+    """The facts with the reason why an instrument gave nothing, so that it is not asked for again."""
+    skipped = LevelRecord(level=need.level, instrument=need.instrument, skipped=reason)
+    return msgspec.structs.replace(facts, cannot={**facts.cannot, need.instrument: reason}, levels=(*facts.levels, skipped))
+
+
+def _is_long(facts: Facts, bench: Bench) -> bool:
+    """Whether one call takes longer than all instruments were given."""
+    return facts.samples is not None and len(facts.samples) > 0 and float(facts.samples.wall_s.values.min()) > bench.budget_s

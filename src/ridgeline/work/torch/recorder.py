@@ -37,12 +37,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         weights: tensors that count as constants while nobody writes them.
         convert: replaces a tensor before it is seen, for fake tensors.
         limit: operators kept; what comes after runs unrecorded and `truncated` is set.
+        before: told the position of an operator among the recorded ones right before it runs.
     """
 
     supports_higher_order_operators = True
 
-    def __init__(self, weights: list[Any], *, convert: Callable[[Any], Any] | None = None, limit: int = 200_000) -> None:
+    def __init__(
+        self, weights: list[Any], *, convert: Callable[[Any], Any] | None = None, limit: int = 200_000, before: Callable[[int], None] | None = None
+    ) -> None:
         super().__init__()
+        self._before = before
         self._storages = Storages()
         self._convert = convert or (lambda value: value)
         # Kept, because a fake tensor is made anew once nobody holds it.
@@ -74,6 +78,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
                 return func._op_dk(_COMPOSITE, *args, **kwargs)
         args, kwargs = self._convert(args), self._convert(kwargs)
         described = self._arguments(func, args, kwargs)
+        if self._before is not None:
+            self._before(len(self._ops))
         result = func(*args, **kwargs)
         self._keep(func, described, result)
         return result

@@ -18,7 +18,7 @@ from .recorded import RecordedOp
 __all__ = ["record", "record_fake"]
 
 
-def record(call: Callable[[], Any], *, limit: int = 200_000) -> tuple[RecordedOp, ...]:
+def record(call: Callable[[], Any], *, limit: int = 200_000, before: Callable[[int], None] | None = None) -> tuple[RecordedOp, ...]:
     """Run `call` once and return every operator it dispatched on this thread (and, through autograd, on its threads), in order.
 
     Functions that torch.compile made run uncompiled: what is recorded is their work before fusion.
@@ -26,12 +26,13 @@ def record(call: Callable[[], Any], *, limit: int = 200_000) -> tuple[RecordedOp
     Args:
         call: the workload; its own exceptions pass through unchanged.
         limit: operators kept; later ones run unrecorded.
+        before: told the position of an operator right before it runs.
 
     Raises:
         BackendUnavailable: torch is not installed.
     """
     recorder_module = _load()
-    recorder = recorder_module.Recorder(recorder_module.module_storages(), limit=limit)
+    recorder = recorder_module.Recorder(recorder_module.module_storages(), limit=limit, before=before)
     with _uncompiled(), recorder:
         _observed(call)
     return tuple(recorder.ops())

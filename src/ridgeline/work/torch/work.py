@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import msgspec
 
+from ridgeline.core import BufferUse
+
 from . import formulas, traffic
 from .formula import FORMULAS, Work
 from .recorded import RecordedOp, base_name, precision_of
+from .walk import steps
 
 __all__ = ["work_of"]
 
@@ -22,8 +25,20 @@ def work_of(op: RecordedOp) -> Work:
     # What only re-describes memory it was given costs nothing, whatever it is called.
     if op.is_view:
         return Work(group="view", reason="view")
-    work = _by_formula(op)
+    work = _stepped(_by_formula(op), op)
     return msgspec.structs.replace(work, precision=precision_of(op)) if work.precision == "any" and work.group not in ("view", "allocation") else work
+
+
+def _stepped(work: Work, op: RecordedOp) -> Work:
+    """The work with the steps at which it walks through its operands."""
+    found = steps(op, work.group)
+    if not found:
+        return work
+
+    def stepped(uses: tuple[BufferUse, ...] | None) -> tuple[BufferUse, ...] | None:
+        return None if uses is None else tuple(msgspec.structs.replace(use, stride_bytes=found.get(use.buffer)) for use in uses)
+
+    return msgspec.structs.replace(work, reads=stepped(work.reads), writes=stepped(work.writes))
 
 
 def _by_formula(op: RecordedOp) -> Work:

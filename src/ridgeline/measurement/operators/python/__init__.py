@@ -3,10 +3,11 @@
 Everything here runs in the process that holds the target; libraries stay as they are.
 """
 
-from .profiling import profile
+from .profiling import detailed_call, profile
 from .recorder import Recorder
+from .relayout import relayouts
 from .sites import Place, Sites
 from .table import tabulate
 from .transform import transform
 
-__all__ = ["Place", "Recorder", "Sites", "profile", "tabulate", "transform"]
+__all__ = ["Place", "Recorder", "Sites", "detailed_call", "profile", "relayouts", "tabulate", "transform"]

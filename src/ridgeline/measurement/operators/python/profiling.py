@@ -19,6 +19,7 @@ from ridgeline.core import OpTable, RidgelineError, TargetFailed
 from .iteration import Iteration, Track, lend, same_way, snapshot
 from .recorder import LONG_NS, Recorder
 from .repeats import repeats
+from .sites import Place
 from .table import tabulate
 
 __all__ = ["Load", "profile"]
@@ -49,11 +50,33 @@ def profile(
     Raises:
         TargetFailed: the program does not run with its calls recorded, although it may run without.
     """
+    with _recording(user_files) as recorder:
+        call = load(recorder.transform)
+        return _profiled(recorder, _waiting(call, synchronise), iterations, budget_s, report or (lambda message: None))
+
+
+def detailed_call(
+    load: Callable[..., Callable[[], Any]], *, synchronise: Callable[[Any], None] | None = None, user_files: Sequence[str] = ()
+) -> tuple[Iteration, tuple[Place, ...]]:
+    """One call of the target in its steady state with everything it saw, and the places of its sites.
+
+    Raises:
+        TargetFailed: as `profile`.
+    """
+    with _recording(user_files) as recorder:
+        call = _waiting(load(recorder.transform), synchronise)
+        _iteration(recorder, call)
+        recorder.quieten()
+        return _iteration(recorder, call), tuple(recorder.sites.places)
+
+
+@contextmanager
+def _recording(user_files: Sequence[str]) -> Iterator[Recorder]:
+    """A recorder at work; what goes wrong meanwhile is the target's failure."""
     recorder = Recorder()
     try:
         with recorder.installed(), _imported_anew(user_files):
-            call = load(recorder.transform)
-            return _profiled(recorder, _waiting(call, synchronise), iterations, budget_s, report or (lambda message: None))
+            yield recorder
     except RidgelineError:
         raise
     except (Exception, SystemExit) as error:
@@ -85,8 +108,9 @@ def _profiled(recorder: Recorder, call: Callable[[], Any], iterations: int, budg
     recorder.blocks.careful = False
     count = 1 if long else max(3, min(iterations, int(budget_s / max(detailed.wall_ns * 1e-9, 1e-9))))
     recorder.detail = False
-    timed: list[Iteration] = []
-    for number in range(count):
+    # A call that long is not made again only to be recorded with less detail, which costs it next to nothing.
+    timed: list[Iteration] = [first] if long else []
+    for number in range(len(timed), count):
         timed.append(_iteration(recorder, call))
         report(["recording calls", (number + 1) / count])
     note = ""

@@ -25,7 +25,7 @@ from .sites import Place
 from .tape import Event
 from .touches import Use, touches
 
-__all__ = ["ROW_LIMIT", "describe_shapes", "tabulate"]
+__all__ = ["ROW_LIMIT", "describe_shapes", "name_of", "tabulate"]
 
 ROW_LIMIT = 5000
 _SHORT = {
@@ -110,6 +110,12 @@ def describe_shapes(seen: Seen) -> str:
     return " → ".join(part for part in (", ".join(inputs), ", ".join(outputs)) if part)
 
 
+def name_of(site: int, kind: str, places: Sequence[Place]) -> str:
+    """`kind@file:line`, or the kind alone where no place is known."""
+    place = places[site] if 0 <= site < len(places) else None
+    return f"{kind}@{os.path.basename(place.file)}:{place.line}" if place else kind
+
+
 def _one(array: ArrayFacts) -> str:
     return f"{_SHORT.get(array.dtype, array.dtype)}[{','.join(map(str, array.shape))}]"
 
@@ -144,7 +150,7 @@ def _row(group: _Group, work: Work, places: Sequence[Place], iterations: int, po
     place = places[group.site] if 0 <= group.site < len(places) else None
     calls = group.count / iterations
     return OperatorRow(
-        name=f"{group.seen.kind}@{os.path.basename(place.file)}:{place.line}" if place else group.seen.kind,
+        name=name_of(group.site, group.seen.kind, places),
         kind=group.seen.kind,
         calls=calls,
         total_s=median_of([group.spent_ns.get(number, 0) * 1e-9 for number in range(iterations)], "call recorder"),
