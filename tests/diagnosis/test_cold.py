@@ -1,0 +1,57 @@
+"""Cold start: named where each start serves one call, with the promise of a warm process; never for a target that is used again and again."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ridgeline.core import ColdStart, Diagnosis, Need
+from ridgeline.diagnosis import next as next_step
+from support.facts_by_hand import around, exact, facts, row
+
+
+def given(first_s: float, use: str = "once", **fields):
+    made = facts([row("gemm", 0.0095, group="matmul", engine="fma", flop=0.8 * 128e9 * 0.0095)], first_s=first_s)
+    target = msgspec.structs.replace(made.target, use=use)
+    cold = ColdStart(load_s=exact(0.2, "s"), first_s=around(first_s, "s", 0.1), process_s=exact(0.02, "s"), starts=3)
+    return msgspec.structs.replace(made, target=target, cold=cold, **fields)
+
+
+def diagnosed(made) -> Diagnosis:
+    step = next_step(made)
+    assert isinstance(step, Diagnosis), step
+    return step
+
+
+def test_a_first_call_a_hundred_times_dearer_is_the_bottleneck_of_a_single_use():
+    found = diagnosed(given(1.0))
+    assert found.bottleneck.cause == "cold-start"
+    assert found.bottleneck.share == pytest.approx(0.99, abs=0.002)
+    first = found.actions[0]
+    assert first.action == "pre-warm"
+    # First call 0.9–1.1 s over a steady call of 10 ms, whose quartiles lie 0.7 % to either side.
+    assert first.speedup == (pytest.approx(90, rel=0.02), pytest.approx(110, rel=0.02))
+    assert first.median_after_s[0] == pytest.approx(1.0 / first.speedup[1])
+    assert all("pre-warm" not in action.action for action in found.actions[1:])
+
+
+def test_a_first_call_like_the_others_is_no_cold_start():
+    assert diagnosed(given(0.012)).bottleneck.cause != "cold-start"
+
+
+def test_a_target_that_is_used_again_and_again_is_not_accused_and_not_even_measured():
+    made = msgspec.structs.replace(given(1.0, use="repeated"), cold=None)
+    found = diagnosed(made)
+    assert "cold-start" not in [found.bottleneck.cause, *(other.cause for other in found.runners_up)]
+
+
+def test_a_single_use_asks_for_fresh_processes_first():
+    step = next_step(msgspec.structs.replace(given(1.0), cold=None))
+    assert isinstance(step, Need)
+    assert step.instrument == "cold-start"
+
+
+def test_where_nothing_is_steady_the_first_call_is_looked_at_too():
+    step = next_step(msgspec.structs.replace(given(1.0, use="repeated", steady=False), cold=None))
+    assert isinstance(step, Need)
+    assert step.instrument == "cold-start"

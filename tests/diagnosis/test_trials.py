@@ -1,0 +1,129 @@
+"""What trials say: verdicts, promises, what is kept and what confirms a cause; pure, from trials made by hand."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ridgeline.core import Action, ChangeTrial, OutputCheck, Quantity, Untried
+from ridgeline.core.documents import decode, encode
+from ridgeline.diagnosis import next as next_step
+from ridgeline.diagnosis.trials import action_for, confirms, judged_trials
+from support.facts_by_hand import MB, buffer, facts, row, split
+
+
+def gain(low: float, value: float, high: float) -> Quantity:
+    return Quantity(value=value, low=low, high=high, confidence=0.95, unit="1", source="measured", origin="by hand")
+
+
+def trial(speedup, *, tail=None, state="equal", actions=("fuse",), failure="", metric="latency") -> ChangeTrial:
+    output = OutputCheck(state=state, difference=0.0 if state == "equal" else None, reason="" if state == "equal" else "because")
+    return ChangeTrial(
+        change="c",
+        actions=actions,
+        metric=metric,
+        output=output,
+        failure=failure,
+        speedup=gain(*speedup) if speedup else None,
+        tail=gain(*tail) if tail else None,
+    )
+
+
+def action(name="fuse", speedup=(1.5, 3.0), identity="a1", metric="latency", combines=()) -> Action:
+    return Action(id=identity, action=name, on="", because="", metric=metric, speedup=speedup, median_after_s=(0.1, 0.2), combines=combines)
+
+
+def judge(made, *actions):
+    (found,) = judged_trials([made], actions)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("speedup", "verdict"),
+    [
+        ((1.5, 1.6, 1.7), "faster"),
+        ((1.019, 1.1, 1.2), "inconclusive"),
+        ((0.97, 1.0, 1.03), "same"),
+        ((0.9, 1.0, 1.1), "inconclusive"),
+        ((0.5, 0.6, 0.7), "slower"),
+        (None, "inconclusive"),
+    ],
+)
+def test_a_gain_counts_only_beyond_what_two_equal_processes_differ_by(speedup, verdict):
+    assert judge(trial(speedup)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("speedup", "promise"),
+    [((1.4, 1.6, 1.8), "kept"), ((1.2, 1.4, 1.6), "open"), ((1.0, 1.1, 1.2), "refuted"), ((3.5, 4.0, 5.0), "refuted"), ((2.9, 3.1, 3.3), "open")],
+)
+def test_a_promise_is_kept_where_the_found_gain_lies_inside_it(speedup, promise):
+    found = judge(trial(speedup), action())
+    assert found.promise == promise
+    assert found.promised == (1.5, 3.0)
+    assert not found.control
+
+
+def test_what_is_faster_is_kept_only_with_an_equal_output_and_a_tail_no_worse():
+    assert judge(trial((1.5, 1.6, 1.7))).kept
+    assert judge(trial((1.5, 1.6, 1.7), tail=(1.1, 1.4, 1.5))).kept
+    assert not judge(trial((1.5, 1.6, 1.7), tail=(0.5, 0.6, 0.7))).kept
+    assert not judge(trial((0.9, 1.0, 1.1))).kept
+    for state in ("differs", "unknown"):
+        found = judge(trial((1.5, 1.6, 1.7), state=state))
+        assert not found.kept
+        assert not found.output_ok
+        assert "because" in found.reason
+
+
+def test_a_failed_trial_has_a_reason_and_no_numbers():
+    found = judge(trial(None, failure="it crashed"), action())
+    assert (found.verdict, found.reason, found.speedup, found.promise, found.kept) == ("failed", "it crashed", None, None, False)
+    assert found.promised == (1.5, 3.0)
+
+
+def test_a_control_has_no_promise():
+    found = judge(trial((1.5, 1.6, 1.7), actions=()), action())
+    assert (found.control, found.promised, found.promise, found.action) == (True, None, None, "c")
+
+
+def test_a_change_that_does_two_things_is_held_against_both_together():
+    actions = (action("fuse"), action("compile-graph", identity="a2"), action("both", (2.0, 5.0), "a3", combines=("a1", "a2")))
+    assert action_for(("fuse", "compile-graph"), "latency", actions).id == "a3"
+    assert action_for(("compile-graph",), "latency", actions).id == "a2"
+    assert action_for(("batch",), "latency", actions) is None
+    assert action_for(("fuse",), "period", actions) is None
+
+
+def test_only_a_kept_promise_of_its_own_action_confirms_a_cause():
+    held = judge(trial((1.5, 1.6, 1.7)), action())
+    assert confirms([held], {"fuse"})
+    assert not confirms([held], {"batch"})
+    assert not confirms([judge(trial((1.5, 1.6, 1.7), state="differs"), action())], {"fuse"})
+    assert not confirms([judge(trial((1.1, 1.2, 1.3)), action())], {"fuse"})
+    # Inside the promise, and not distinguishable from nothing.
+    assert not confirms([judge(trial((0.9, 1.6, 1.9)), action())], {"fuse"})
+
+
+def allocating():
+    """Half of the wall in the kernel, for fresh results."""
+    operator = row("add", 0.009, group="elementwise", engine="add", flop=1e6, reads=(buffer(1, 40 * MB),), writes=(buffer(2, 40 * MB, fresh=True),))
+    return facts([operator], wall_split=split(system=0.5))
+
+
+def test_a_trial_in_the_facts_confirms_the_cause_and_replays():
+    before = next_step(allocating())
+    assert before.bottleneck.cause == "allocation"
+    assert not before.bottleneck.confirmed
+    promised = next(made for made in before.actions if made.action == "change-allocator")
+    middle = sum(promised.speedup) / 2
+    held = trial((middle * 0.98, middle, middle * 1.02), actions=("change-allocator",))
+    tried = msgspec.structs.replace(allocating(), trials=(held,), untried=(Untried(action="reuse-buffers", reason="in the code"),))
+    after = next_step(tried)
+    assert after.bottleneck.confirmed
+    assert after.tried[0].id == promised.id
+    assert after.tried[0].promised == promised.speedup
+    assert after.untried[0].action == "reuse-buffers"
+    assert after.actions == before.actions
+    stored = decode(encode(after), type(after))
+    assert stored == after

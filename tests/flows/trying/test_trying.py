@@ -1,0 +1,173 @@
+"""Whole trials of real changes on small programs: outputs, crashes, interruptions and the notebook. No time is asserted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ridgeline.core import Action, Diagnosis, Experiment, Facts, TargetInfo
+from ridgeline.flows.diagnose import diagnose
+from ridgeline.flows.promises import counted, promises
+from ridgeline.flows.show import replay
+from ridgeline.flows.trying import Trying, experiment_of, run_trial, try_changes
+from ridgeline.machine import read_machine
+from ridgeline.notebook import Notebook
+from ridgeline.targets import parse_target
+from ridgeline.targets.changes import find
+from support.facts_by_hand import device
+
+PROGRAM = """
+import itertools, os, random, sys
+import numpy as np
+
+kept = "MALLOC_MMAP_MAX_" in os.environ
+counter = itertools.count()
+of_this_process = int.from_bytes(os.urandom(4), "big")
+
+def same():
+    return np.arange(200.0).sum()
+
+def nothing():
+    return None
+
+def other_with_the_change():
+    return np.full(3, 2.0 if kept else 1.0)
+
+def each_call():
+    return next(counter) * (3 if kept else 1)
+
+def each_process():
+    return of_this_process
+
+def seeded():
+    return random.random() + np.random.random()
+
+def dies():
+    if kept:
+        os._exit(7)
+    return 1
+
+def raises():
+    if kept:
+        raise ValueError("no room")
+    return 1
+
+def raises_after_a_while():
+    if kept and next(counter) > 20:
+        raise ValueError("out of tickets")
+    return 1
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def try_one(program: Path, function: str, change: str = "keep-freed-memory"):
+    spec = parse_target(f"{program}:{function}")
+    return run_trial(spec, find(change), read_machine(), seconds=0.3, call_s=1e-5, folder=program.parent, report=lambda label, fraction: None)
+
+
+@pytest.mark.parametrize(
+    ("function", "state", "words"),
+    [
+        ("same", "equal", ""),
+        ("seeded", "equal", ""),
+        ("nothing", "unknown", "returns nothing"),
+        ("other_with_the_change", "differs", ""),
+        ("each_call", "unknown", "from call to call"),
+        ("each_process", "unknown", "from process to process"),
+    ],
+)
+def test_outputs_are_told_apart(program, function, state, words):
+    found = try_one(program, function)
+    assert found.failure == ""
+    assert found.output.state == state
+    assert words in found.output.reason
+    assert found.speedup.low <= found.speedup.value <= found.speedup.high
+    assert found.pairs >= 6
+
+
+@pytest.mark.parametrize(("function", "words"), [("dies", "7"), ("raises", "no room"), ("raises_after_a_while", "out of tickets")])
+def test_a_child_that_fails_under_the_change_is_a_reason(program, function, words):
+    found = try_one(program, function)
+    assert words in found.failure
+    assert found.speedup is None
+
+
+def action(name: str) -> Action:
+    return Action(id="a1", action=name, on="", because="", metric="latency", speedup=(1.5, 2.0), median_after_s=(0.1, 0.2))
+
+
+@pytest.fixture
+def found(empty_diagnosis: Diagnosis) -> Diagnosis:
+    import msgspec
+
+    return msgspec.structs.replace(empty_diagnosis, actions=(action("change-allocator"),), target="program.py:same")
+
+
+def given_facts(program: Path, function: str) -> tuple[Facts, object]:
+    spec = parse_target(f"{program}:{function}")
+    info = TargetInfo(spec=spec.text, kind="python", name=function, allocator="glibc malloc")
+    return Facts(target=info, machine=read_machine()), spec
+
+
+def test_what_is_finished_is_handed_over_before_the_next_begins(program, found, monkeypatch):
+    monkeypatch.setattr("ridgeline.flows.trying.trying._TRIAL_S", 0.2)
+    facts, spec = given_facts(program, "same")
+    seen: list[int] = []
+
+    def keep(so_far: Facts) -> None:
+        seen.append(len(so_far.trials))
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        try_changes(found, facts, spec, Trying(budget_s=600.0), report=lambda label, fraction: None, keep=keep)
+    assert seen == [1, 2]
+
+
+def test_a_spent_budget_is_a_reason(program, found):
+    facts, spec = given_facts(program, "same")
+    after = try_changes(found, facts, spec, Trying(budget_s=0.001), report=lambda label, fraction: None)
+    assert [trial.change for trial in after.trials] == ["keep-freed-memory"]
+    assert any("--try-budget" in other.reason for other in after.untried)
+
+
+def test_diagnose_keeps_trials_in_run_and_notebook_and_replays(program, tmp_path):
+    place = tmp_path / "notes.sqlite"
+    with Notebook.open(place) as notebook:
+        spec = parse_target(f"{program}:same")
+        told = diagnose(spec, time_budget_s=1.0, notebook=notebook, device=device(), trying=Trying(budget_s=2.0))
+        stored = notebook.get(told.run)
+        experiments = notebook.experiments(told.run)
+    assert told.tried
+    assert stored.diagnosis == told
+    assert replay(stored) == told
+    assert [made.change for made in experiments] == [trial.change for trial in told.tried]
+    assert all(made.tried == trial for made, trial in zip(experiments, told.tried, strict=True))
+    report = promises(place)
+    assert sum(report.controls.values()) + report.total.kept + report.total.refuted + report.total.open + report.total.failed == len(experiments)
+
+
+def test_promises_are_counted_by_action(found):
+    from ridgeline.core import Tried
+
+    def made(promise: str | None, verdict: str = "faster", identity: str = "a1") -> Experiment:
+        name = "change-allocator" if identity else "c"
+        tried = Tried(
+            action=name, id=identity, verdict=verdict, speedup=(1.5, 1.7), promised=(1.5, 2.0), kept=True, output_ok=True, output="equal",
+            change="c", promise=promise,
+        )  # fmt: skip
+        return experiment_of(found, tried, "run")
+
+    report = counted("here", [made("kept"), made("kept"), made("refuted"), made("open"), made(None, "failed"), made(None, "same", "")])
+    (line,) = report.actions
+    assert (line.kept, line.refuted, line.open, line.failed) == (2, 1, 1, 1)
+    assert line.rate.value == 0.5
+    assert report.controls == {"same": 1}
+    assert counted("here", []).total.rate is None
