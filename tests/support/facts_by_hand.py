@@ -119,7 +119,7 @@ def facts(rows: list[OperatorRow], wall_s: float = 0.01, **fields: Any) -> Facts
         "wall_split": split(),
         "operators": table,
         "sentinels": Sentinels(fma_ratio=around(1.0, "1"), run_queue_share=0.0, steal_share=0.0, other_load=0.0),
-        "cannot": {"hot-spots": "not needed here", "dispatch": "not needed here"},
+        "cannot": {"hot-spots": "not needed here", "dispatch": "not needed here", "waits": "not needed here"},
     }
     return Facts(**{**defaults, **fields})
 

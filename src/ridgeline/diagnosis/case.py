@@ -227,6 +227,14 @@ class Case:
         split = self.facts.wall_split
         return float(getattr(split, name).value) if split is not None else 0.0
 
+    @cached_property
+    def spinning(self) -> float:
+        """Share of the wall in which the caller was busy asking whether something had happened; 0 where that was not looked at."""
+        table = self.facts.waits
+        if table is None or table.wall_s.value <= 0:
+            return 0.0
+        return min(1.0, sum(wait.caller_s.value for wait in table.waits if wait.kind == "spin") / table.wall_s.value)
+
     def sum_of(self, parts: Sequence[Judged]) -> float:
         """Share of several operators together, never above 1."""
         return min(1.0, sum(part.share for part in parts))

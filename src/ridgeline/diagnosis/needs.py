@@ -8,6 +8,7 @@ from .case import Case
 from .causes.cold import first_stands_alone
 from .causes.layout import unfavourable_candidates, uses_onednn
 from .causes.parallelism import waits_for_threads
+from .causes.waits import wants_waits
 
 __all__ = ["next_need"]
 
@@ -48,9 +49,17 @@ def _candidates(facts: Facts) -> list[Need]:
         needs.append(Need(level=3, instrument="operators", because="which operator, how many times, on what shapes"))
     if facts.operators is not None and facts.dispatch is None and _tiny(case):
         needs.append(Need(level=3, instrument="dispatch", because="operators this small are judged by a fit of time over their count"))
-    if facts.hot_spots is None and _needs_lines(case):
+    return [*needs, *_outside(case)] or _inside(case)
+
+
+def _outside(case: Case) -> list[Need]:
+    """What looks at time outside the operators."""
+    needs: list[Need] = []
+    if case.facts.hot_spots is None and _needs_lines(case):
         needs.append(Need(level=5, instrument="hot-spots", because="the time is outside the operators: which line"))
-    return needs or _inside(case)
+    if case.facts.waits is None and wants_waits(case):
+        needs.append(Need(level=5, instrument="waits", because="who waits for whom, and what goes on meanwhile"))
+    return needs
 
 
 def _inside(case: Case) -> list[Need]:

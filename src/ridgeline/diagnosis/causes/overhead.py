@@ -73,7 +73,8 @@ class Interpreter(Rule):
         split = case.facts.wall_split
         if split is None:
             return
-        share = max(0.0, case.share_of("interpreter") - _INTERPRETED_DISPATCH * case.dispatch_share)
+        # A loop that only asks is the interpreter at work on nothing: its cause is what it asks for.
+        share = max(0.0, case.share_of("interpreter") - _INTERPRETED_DISPATCH * case.dispatch_share) * (1.0 - case.spinning)
         if share < _LEAST:
             return
         spot, part = _interpreted_spot(case), _part_of_function(case)

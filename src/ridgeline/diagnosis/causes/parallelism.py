@@ -13,6 +13,8 @@ from ridgeline.core import Evidence, Quantity, Where
 from ..case import Case, Finding, Proposal, Rule
 from ..ceilings import bandwidth_ceiling, mix_of
 from ..judge import BOUND_LOW, Judged
+from ..stages import overlapping, stage_table
+from .waits import knows_why_it_waits
 
 __all__ = ["LowParallelism", "waits_for_threads"]
 
@@ -37,6 +39,9 @@ class LowParallelism(Rule):
             yield from self._kernels(case)
 
     def _kernels(self, case: Case) -> Iterator[Finding]:
+        table = stage_table(case.facts)
+        if table is not None and overlapping(table):
+            return  # the CPUs that this operator leaves idle have other stages to run
         parts = [part for part in case.judged if part.threads < case.cores and part.row.group in _PARALLEL_GROUPS and _long_enough(part)]
         if not parts:
             return
@@ -67,7 +72,7 @@ class LowParallelism(Rule):
         )
 
     def _imbalance(self, case: Case) -> Iterator[Finding]:
-        if not waits_for_threads(case):
+        if not waits_for_threads(case) or knows_why_it_waits(case):
             return
         busy, kernels = _busy(case)[0], case.share_of("kernels")
         gain = case.cores / busy
