@@ -31,3 +31,11 @@ def test_a_warning_is_said_once_and_in_quiet_as_well(capsys: pytest.CaptureFixtu
             for _ in range(3):
                 report("warning: the probe is not kept", None)
         assert capsys.readouterr().err == "ridgeline: warning: the probe is not kept\n"
+
+
+def test_a_note_is_said_once_and_not_in_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    for quiet in (True, False):
+        with progress(quiet) as report:
+            report("note: it takes long", None)
+            report("note: it takes long", None)
+    assert capsys.readouterr().err == "ridgeline: note: it takes long\n"

@@ -267,3 +267,10 @@ def test_a_file_keeps_its_name_and_can_be_pickled(program: Path) -> None:
 def test_a_file_whose_name_is_no_identifier(tmp_path: Path) -> None:
     (tmp_path / "my file-1.py").write_text("def f(): return 1\n")
     assert prepared(tmp_path / "my file-1.py", "f").call() == 1
+
+
+def test_more_threads_than_cpus_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "crowd.py").write_text("def f(): return 1\n")
+    cpus = len(os.sched_getaffinity(0))
+    codes = [[caution.code for caution in prepare(parse_target(f"{tmp_path}/crowd.py:f", threads=n)).warnings] for n in (cpus, cpus + 1)]
+    assert codes == [[], ["more-threads-than-cpus"]]

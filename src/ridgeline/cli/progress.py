@@ -1,7 +1,7 @@
 """What stderr shows while measuring: a live line on a terminal, else plain lines, at most one in ten seconds.
 
-A command that ends at once shows none, so that an early error stands alone on its line. What begins with `warning:` is no progress: it is said
-once, as a line of its own, with `--quiet` as well.
+A command that ends at once shows none, so that an early error stands alone on its line. What begins with `warning:` or `note:` is no progress: it is
+said once, as a line of its own, a warning with `--quiet` as well.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ __all__ = ["Report", "progress"]
 Report = Callable[[str, float | None], None]
 _LINE_S = 10.0
 _FIRST_S = 2.0
-_WARNING = "warning: "
+_WARNING, _NOTE = "warning: ", "note: "
 
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Report]:
     """A `Report` for the duration of a command."""
     if quiet:
-        yield _warning_apart(_nothing, _line)
+        yield _warning_apart(_nothing, _line, quiet=True)
     elif sys.stderr.isatty():
         with _live() as report:
             yield report
@@ -38,12 +38,12 @@ def _nothing(text: str, fraction: float | None = None) -> None:
     pass
 
 
-def _warning_apart(report: Report, line: Callable[[str], None]) -> Report:
-    """A report that gives warnings to `line`, each once, and the rest to `report`."""
+def _warning_apart(report: Report, line: Callable[[str], None], quiet: bool = False) -> Report:
+    """A report that gives warnings, and notes unless `quiet`, to `line`, each once, and the rest to `report`."""
     said: set[str] = set()
 
     def sorted_out(text: str, fraction: float | None = None) -> None:
-        if not text.startswith(_WARNING):
+        if not text.startswith((_WARNING, _NOTE)) or (quiet and text.startswith(_NOTE)):
             report(text, fraction)
         elif text not in said:
             said.add(text)

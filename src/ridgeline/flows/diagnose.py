@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ridgeline import diagnosis as rules
 from ridgeline.core import Device, Diagnosis, Facts, Need
+from ridgeline.core.units import format_quantity
 from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.measurement.agent import PreparedReport
 from ridgeline.targets import TargetSpec, worker_environment
@@ -30,6 +31,8 @@ Report = Callable[[str, float | None], None]
 DEFAULT_BUDGET_S = 16.0
 #: One request to the child may take this long: a target whose call hangs ends with a clear line and not never.
 _LONGEST_S = 3600.0
+#: Calls that all instruments make together, after the first, of a target that takes longer than the budget.
+_CALLS_OF_LONG, _CALLS_OF_LONG_COMMAND = 9, 3
 
 
 def diagnose(
@@ -72,6 +75,7 @@ def diagnose(
         facts = Facts(target=prepared.info, machine=machine, device=device, first_s=prepared.first_s, warnings=prepared.warnings)
         record = Record(spec, notebook, command)
         budget = time_budget_s or DEFAULT_BUDGET_S
+        _announce(prepared.first_s, budget, prepared.info.kind, report)
         bench = Bench(
             spec=spec,
             worker=worker,
@@ -90,6 +94,15 @@ def diagnose(
     if facts_to is not None:
         facts_to(facts)
     return record.closed(facts, found)
+
+
+def _announce(first_s: float | None, budget_s: float, kind: str, report: Report) -> None:
+    """Say beforehand that a budget cannot be kept, where one call alone is longer than it."""
+    if first_s is None or first_s <= budget_s:
+        return
+    more = first_s * (_CALLS_OF_LONG_COMMAND if kind == "command" else _CALLS_OF_LONG)
+    took, budget, about = (format_quantity(seconds, "s") for seconds in (first_s, budget_s, more))
+    report(f"note: one call takes {took}, the time budget is {budget}: this will take about {about} more", None)
 
 
 def _with_trials(found: Diagnosis, facts: Facts, spec: TargetSpec, trying: Trying, record: Record, report: Report) -> tuple[Facts, Diagnosis]:

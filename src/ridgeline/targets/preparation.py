@@ -6,10 +6,11 @@ workload or makes it. Its time is kept apart in `first_s`, so nothing is called 
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
-from ridgeline.core import plugins
+from ridgeline.core import Caution, plugins
 
 from .prepared import Prepared
 from .source import Transform
@@ -39,7 +40,21 @@ def prepare(spec: TargetSpec, transform: Transform | None = None) -> Prepared:
     if prepared.first_s is None:
         first_call(prepared)
     prepared.describe(allocator=allocator(), environment=speed_variables())
+    prepared.warnings += _crowded(spec.threads)
     return prepared
+
+
+def _crowded(threads: int) -> list[Caution]:
+    """A warning where more threads were asked for than there are CPUs for them."""
+    cpus = len(os.sched_getaffinity(0))
+    if threads <= cpus:
+        return []
+    message = f"{threads} threads were asked for, {cpus} CPUs may be used"
+    return [
+        Caution(
+            code="more-threads-than-cpus", message=message, effect="threads that take turns wait for each other; the time is not that of so many CPUs"
+        )
+    ]
 
 
 def first_call(prepared: Prepared) -> Any:

@@ -22,6 +22,8 @@ __all__ = ["KEEP", "GroundTruthReport", "ground_truth"]
 
 #: First item of a report that carries the samples so far.
 KEEP = "samples so far"
+#: Samples of a call that alone takes longer than the budget: one would say nothing about how it varies.
+_LEAST_OF_LONG = 2
 
 
 class GroundTruthReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +47,8 @@ def ground_truth(
     loop = SentinelLoop(device, _own_cpu())
     watch = ClockWatch()
     watch.start()
-    plan = harness.Plan(budget_s=budget_s, samples=samples, at_least=at_least)
+    long = (prepared.first_s or 0.0) > budget_s
+    plan = harness.Plan(budget_s=budget_s, samples=samples, at_least=min(at_least, _LEAST_OF_LONG) if long else at_least)
     say = (lambda label, fraction: report([label, fraction])) if report else None
     keep = (lambda partial: report([KEEP, to_builtins(partial)])) if report else None
     if isinstance(prepared.flavour, ProcessFlavour):

@@ -38,14 +38,16 @@ def operators(seconds: float, iterations: int = 10) -> OperatorsReport:
         BackendUnavailable: neither onnxruntime nor torch runs this target.
     """
     prepared = held()
-    taken = _framework_profile(prepared, iterations)
+    taken = _framework_profile(prepared)
     if taken is None:
         raise BackendUnavailable(
             "an operator profile of a framework", found=f"a {prepared.info.kind} target without one", remedy="the call recorder is used instead"
         )
     before = burst(prepared.call, prepared.synchronise, seconds / 4)
-    table = taken()
-    clean = median_of([*before, *burst(prepared.call, prepared.synchronise, seconds / 4)], "clean calls before and after the profile")
+    long = min(before) > seconds
+    table = taken(1 if long else iterations)
+    after = [] if long else burst(prepared.call, prepared.synchronise, seconds / 4)
+    clean = median_of([*before, *after], "clean calls before and after the profile")
     return OperatorsReport(table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin=_RATIO_ORIGIN))
 
 
@@ -63,24 +65,29 @@ def recorded_operators(spec: TargetSpec, seconds: float, report: Callable[[Any],
     load = prepared.flavour.load if isinstance(prepared.flavour, PythonFlavour | ProcessFlavour) else None
     if load is None or call is None:
         raise BackendUnavailable("a Python program to record", found=f"a {prepared.info.kind} target", remedy="give a Python function or script")
-    before = burst(_warm(call, prepared.synchronise), prepared.synchronise, seconds / 4)
+    # Preparing has made the first call. One that alone takes longer than all that is allowed is not repeated to be surer.
+    long = (prepared.first_s or 0.0) > seconds
+    before = burst(call if long else _warm(call, prepared.synchronise), prepared.synchronise, seconds / 4)
     table = profile(load, budget_s=seconds, synchronise=prepared.synchronise, report=report, user_files=prepared.user_files)
     # The recorder has replaced code inside live functions: clean calls afterwards need the source loaded once more.
-    after = burst(_warm(load(None), prepared.synchronise), prepared.synchronise, seconds / 4)
+    after = [] if long else burst(_warm(load(None), prepared.synchronise), prepared.synchronise, seconds / 4)
     clean = median_of([*before, *after], "clean calls before and after the recorded ones")
     return OperatorsReport(table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin=_RATIO_ORIGIN))
 
 
-def _framework_profile(prepared: Prepared, iterations: int) -> Callable[[], OpTable] | None:
+def _framework_profile(prepared: Prepared) -> Callable[[int], OpTable] | None:
+    """What takes a profile of so many iterations, where a framework runs the target."""
     if prepared.info.kind == "onnx":
         from ..operators.onnxruntime import profile as profile_onnx
 
-        return lambda: profile_onnx(prepared, iterations)
+        return lambda iterations: profile_onnx(prepared, iterations)
     if "torch" in sys.modules:
         from ..operators.torch import count_operators, profile
 
         if count_operators(prepared.call):
-            return lambda: profile(prepared.call, iterations=iterations, synchronise=prepared.synchronise)
+            return lambda iterations: profile(
+                prepared.call, iterations=iterations, synchronise=prepared.synchronise, warmup=2 if iterations > 1 else 1
+            )
     return None
 
 
@@ -93,9 +100,9 @@ def _warm(call: Callable[[], Any], synchronise: Callable[[Any], None] | None) ->
 
 
 def burst(call: Callable[[], Any], synchronise: Callable[[Any], None] | None, seconds: float) -> list[float]:
-    """Walls of clean calls for about that long, at least two, at most a thousand."""
+    """Walls of clean calls for about that long, at least two unless the first alone takes four times as long, at most a thousand."""
     walls: list[float] = []
-    while len(walls) < 1000 and (len(walls) < 2 or sum(walls) < seconds):
+    while len(walls) < 1000 and (len(walls) < 2 or sum(walls) < seconds) and not (walls and walls[0] > 4 * seconds):
         before = perf_counter()
         result = call()
         if synchronise is not None:

@@ -92,7 +92,8 @@ def _take(
 ) -> Taken:
     """Profile; where a body may run many thousand times, one run first tells how many events a run has, and there are fewer runs."""
     if not any(part.node.kind in ("Loop", "Scan") for part in original):
-        return take(model, feeds, options, providers, iterations)
+        # One iteration is asked for where a call is too long to be repeated.
+        return take(model, feeds, options, providers, iterations, warm_up=WARM_UP if iterations > 1 else 1)
     trial = take(model, feeds, options, providers, 1, warm_up=1)
     fit = _MOST_EVENTS * 2 // max(1, len(trial.profile.nodes))  # the trial holds two runs
     if fit >= iterations + WARM_UP:

@@ -42,9 +42,10 @@ def profile(
     available = torch_threads() if threads is None else threads
     for _ in range(warmup - 1):
         call()
-    size = len(take(call, synchronise=synchronise)[0].events)  # also pays for starting the profiler the first time
-    count = max(1, min(iterations, max(3, _EVENT_BUDGET // max(1, size))))
-    taken = take(call, iterations=count, synchronise=synchronise)
+    taken = take(call, synchronise=synchronise)  # also pays for starting the profiler the first time
+    count = max(1, min(iterations, max(3, _EVENT_BUDGET // max(1, len(taken[0].events)))))
+    if count > 1:
+        taken = take(call, iterations=count, synchronise=synchronise)
     ops, note = record_or_explain(call)
     return tabulate(ops, taken, threads=available, note=note)
 
