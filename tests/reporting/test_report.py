@@ -15,7 +15,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ridgeline.core import Ceiling, Column, Diagnosis, Facts, GroundTruth, OperatorSummary, Quantity, Run, Samples, UsageError
+from ridgeline.core import (
+    BudgetReport,
+    Ceiling,
+    Column,
+    Diagnosis,
+    Facts,
+    GroundTruth,
+    OperatorSummary,
+    Quantity,
+    Run,
+    Samples,
+    Shrink,
+    StageSummary,
+    UsageError,
+)
 from ridgeline.reporting import html_report, run_report
 from ridgeline.reporting.report import MOST_BYTES
 from ridgeline.reporting.report.bars import Interval, IntervalRow, interval_scale
@@ -390,3 +404,41 @@ def test_a_budget_that_nobody_can_read_is_left_out(full_diagnosis: Diagnosis) ->
     with pytest.raises(UsageError):
         # The page itself refuses it, so that no report claims to have judged it.
         html_report(msgspec.structs.replace(full_diagnosis, budget="soon"))
+
+
+def test_a_missed_budget_shows_what_must_go(full_diagnosis: Diagnosis) -> None:
+    ways = (
+        Shrink(name="the whole call", kind="call", now_s=0.010, target_s=0.008, part=0.2),
+        Shrink(name="model", kind="stage", now_s=0.005, target_s=0.003, part=0.4),
+        Shrink(name="load", kind="stage", now_s=0.001, target_s=None, part=None),
+    )
+    state = BudgetReport(
+        limit_s=0.008,
+        at="median",
+        state="missed",
+        value_s=0.010,
+        interval_s=(0.009, 0.011),
+        samples=500,
+        samples_needed=1,
+        excess_s=0.002,
+        shrink=ways,
+    )
+    document = html_report(msgspec.structs.replace(full_diagnosis, budget="8ms", budget_state=state))
+    chart = document[document.index('aria-label="What must shrink"') :]
+    drawn = [(float(x), float(width)) for x, width in re.findall(r'<rect x="([\d.]+)" y="0" width="([\d.]+)"', chart)[:3]]
+    # On an axis as long as the longest: from what may stay to what is there now.
+    assert drawn == [(800, 200), (300, 200), (0, 100)]
+    said = "".join(_Reader(document).text)
+    assert "8.00 ms at median, 2.00 ms to lose" in said
+    assert "1.00 ms: even nothing is not enough" in said
+
+
+def test_nested_stages_are_set_in_and_a_circle_ends(full_diagnosis: Diagnosis) -> None:
+    stages = tuple(
+        StageSummary(name=name, median_s=0.001, share=0.1, parent=parent, overlapped_s=overlapped)
+        for name, parent, overlapped in (("top", None, None), ("inner", "top", 0.0005), ("a", "b", None), ("b", "a", None))
+    )
+    document = html_report(msgspec.structs.replace(full_diagnosis, stages=stages))
+    chart = document[document.index('aria-label="Stages"') :]
+    assert [int(depth) for depth in re.findall(r'title="\w+" style="padding-left:(\d)em"', chart)[:3]] == [1, 8, 8]
+    assert "500 µs of it beside others" in chart

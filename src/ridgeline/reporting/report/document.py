@@ -24,7 +24,7 @@ from .limits import OPERATORS_SHOWN, bounded, by_kind, ranked
 from .markup import NOTHING, Markup, join, tag, text
 from .roofline import plotted, roofline_chart
 from .times import latency_section, operator_bars, where_section
-from .verdict import figures, masthead
+from .verdict import figures, masthead, shrink_chart
 
 __all__ = ["MOST_BYTES", "html_report", "run_report"]
 
@@ -42,7 +42,7 @@ def html_report(diagnosis: Diagnosis, facts: Facts | None = None, *, at: str = "
 
     Args:
         diagnosis: what is shown; more than `limits` allows is left out, and the report says so.
-        facts: what it stands on, for the samples, the ceilings of the roofline and the nesting of stages; charts that need them are left out without.
+        facts: what it stands on, for the samples and the ceilings of the roofline; charts that need them are left out without.
         at: when it was measured, ISO 8601.
     """
     shown, cut = bounded(diagnosis)
@@ -62,7 +62,7 @@ def _section(section: Section, diagnosis: Diagnosis, facts: Facts | None) -> Mar
 def _parts(section: Section, diagnosis: Diagnosis, facts: Facts | None) -> tuple[Markup, Sequence[Block]]:
     match section.title:
         case "Verdict":
-            return figures(diagnosis), section.blocks
+            return join((figures(diagnosis), shrink_chart(diagnosis))), section.blocks
         case "What to do":
             return actions_chart(diagnosis), (actions_table(diagnosis),) if diagnosis.actions else section.blocks
         case "What was tried":
@@ -70,7 +70,7 @@ def _parts(section: Section, diagnosis: Diagnosis, facts: Facts | None) -> tuple
         case "How long it really takes" if diagnosis.ground_truth is not None:
             return latency_section(diagnosis, facts), section.blocks
         case "Where the time goes":
-            return where_section(diagnosis, facts), section.blocks
+            return where_section(diagnosis), section.blocks
         case "Operators" if diagnosis.operators:
             return _operators(diagnosis, facts)
         case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from ridgeline.core import Diagnosis, Facts, OperatorSummary, StageTable, UsageError, parse_budget
+from ridgeline.core import Diagnosis, Facts, OperatorSummary, StageSummary, UsageError, parse_budget
 from ridgeline.core.budget import Budget
 from ridgeline.core.units import format_quantity, format_share
 
@@ -41,9 +41,9 @@ def _budget(diagnosis: Diagnosis) -> Budget | None:
     return None
 
 
-def where_section(diagnosis: Diagnosis, facts: Facts | None) -> Markup:
+def where_section(diagnosis: Diagnosis) -> Markup:
     """Parts of the wall, then stages, then the gap outside any operator."""
-    parts = (_wall(diagnosis), _stages(diagnosis, facts.stages if facts is not None else None), _overhead(diagnosis))
+    parts = (_wall(diagnosis), _stages(diagnosis), _overhead(diagnosis))
     return join(part for part in parts if part)
 
 
@@ -67,39 +67,37 @@ def _share(value: float | None) -> str:
     return format_share(value) if value is not None and finite(value) else "—"
 
 
-def _stages(diagnosis: Diagnosis, table: StageTable | None) -> Markup:
+def _stages(diagnosis: Diagnosis) -> Markup:
     if not diagnosis.stages:
         return NOTHING
-    depths, overlaps = _nesting(table)
     where = diagnosis.bottleneck.where.stage if diagnosis.bottleneck else None
+    parents = {stage.name: stage.parent for stage in diagnosis.stages}
     rows = [
         Bar(
             label=stage.name,
             length=stage.share,
             value=_share(stage.share),
-            note=" · ".join(part for part in (_seconds(stage.median_s), overlaps.get(stage.name, "")) if part),
+            note=_stage_note(stage),
             main=stage.name == where,
-            depth=depths.get(stage.name, 0),
+            depth=_depth(stage.name, parents),
         )
         for stage in diagnosis.stages
     ]
-    return _titled("stages, as shares of the wall; stages that overlap add up to more than the whole", bars(rows, "Stages"))
+    return _titled("stages, as shares of the wall; those that overlap or are nested add up to more than the whole", bars(rows, "Stages"))
 
 
-def _nesting(table: StageTable | None) -> tuple[dict[str, int], dict[str, str]]:
-    """How deep each stage is nested and what overlaps, by name."""
-    depths: dict[str, int] = {}
-    overlaps: dict[str, str] = {}
-    stages = table.stages if table is not None else ()
-    for stage in stages:
-        depth, parent = 0, stage.parent
-        # A hostile record may hold a circle.
-        while parent is not None and 0 <= parent < len(stages) and depth < 8:
-            depth, parent = depth + 1, stages[parent].parent
-        depths[stage.name] = depth
-        if stage.overlapped_s > 0 and finite(stage.overlapped_s):
-            overlaps[stage.name] = f"{format_quantity(stage.overlapped_s, 's')} beside other stages"
-    return depths, overlaps
+def _stage_note(stage: StageSummary) -> str:
+    overlapped = stage.overlapped_s
+    beside = f"{format_quantity(overlapped, 's')} of it beside others" if overlapped is not None and finite(overlapped) and overlapped > 0 else ""
+    return " · ".join(part for part in (_seconds(stage.median_s), beside) if part)
+
+
+def _depth(name: str, parents: dict[str, str | None]) -> int:
+    """How deep a stage is nested; at most 8, since a record by hand may hold a circle."""
+    depth = 0
+    while depth < 8 and (above := parents.get(name)) is not None:
+        name, depth = above, depth + 1
+    return depth
 
 
 def _seconds(value: float | None) -> str:
@@ -130,7 +128,7 @@ def operator_bars(operators: tuple[OperatorSummary, ...], main: str | None) -> M
     shown, rest = timed[:_OPERATOR_BARS], timed[_OPERATOR_BARS:]
     rows = [
         Bar(
-            label=short_name(operator.name, 34),
+            label=short_name(operator.name, 28),
             length=operator.share or 0.0,
             value=_share(operator.share),
             note=f"{_seconds(operator.total_s)} · {operator.kind} · {operator.bound}",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 
 from ridgeline.core import Diagnosis, GroundTruth, UsageError, parse_budget
-from ridgeline.core.units import format_share
+from ridgeline.core.units import format_quantity, format_share
 
 from ..page import Cell, Page, format_cell, seconds
-from .markup import Markup, tag, text
+from .bars import Bar, bars
+from .markup import NOTHING, Markup, tag, text
 from .scale import finite
 
-__all__ = ["figures", "headline", "masthead"]
+__all__ = ["figures", "headline", "masthead", "shrink_chart"]
 
 # A sign and a word each, so that colour is never the only carrier.
 _SIGNS = {"bad": ("▲", "Bottleneck found"), "good": ("✓", "Healthy"), "unsure": ("?", "Inconclusive"), "plain": ("·", "Report")}
@@ -79,9 +80,35 @@ def _interval(cell: Cell) -> str:
 
 
 def _budget(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
+    judged = diagnosis.budget_state
+    if judged is not None:
+        limit = f"{_seconds(judged.limit_s)} at {judged.at}"
+        beyond = [("to lose", judged.excess_s), ("to spare", judged.slack_s)]
+        return [("budget", judged.state, ", ".join([limit, *(f"{_seconds(value)} {what}" for what, value in beyond if value is not None)]))]
     with contextlib.suppress(UsageError):
         if diagnosis.budget:
             budget = parse_budget(diagnosis.budget)
             state = budget.state(diagnosis.ground_truth) if diagnosis.ground_truth is not None else "undecided"
             return [("budget", state, str(budget))]
     return []
+
+
+def shrink_chart(diagnosis: Diagnosis) -> Markup:
+    """What a missed budget asks of each place alone: the bar is the part of its time that must go; nothing where it is kept."""
+    ways = diagnosis.budget_state.shrink if diagnosis.budget_state is not None else ()
+    longest = max((way.now_s for way in ways if finite(way.now_s)), default=0.0)
+    if longest <= 0:
+        return NOTHING
+    rows = []
+    for way in ways:
+        target = way.target_s if way.target_s is not None and finite(way.target_s) else None
+        kept = max(0.0, (target or 0.0) / longest)
+        need = f"{_seconds(way.now_s)} → {_seconds(target)}" if target is not None else f"{_seconds(way.now_s)}: even nothing is not enough"
+        value = f"−{format_share(way.part)}" if way.part is not None and finite(way.part) else "—"
+        rows.append(Bar(label=way.name, start=kept, length=way.now_s / longest - kept, value=value, note=need))
+    title = tag("figcaption", text("to meet the budget, any one of these must lose the part that is drawn"))
+    return tag("figure", title, bars(rows, "What must shrink"))
+
+
+def _seconds(value: float) -> str:
+    return format_quantity(value, "s") if finite(value) else "—"
