@@ -105,7 +105,7 @@ def backbone() -> onnx.ModelProto:
     return _model("backbone", nodes, ("image", [1, 64, 72, 72]), ("features", [1, 128, 1, 1]), constants)
 
 
-class _Lite:
+class Lite:
     """A TFLite file in the making; the layout of the file is the schema's that comes with ai-edge-litert."""
 
     def __init__(self, name: str) -> None:
@@ -118,11 +118,16 @@ class _Lite:
         self.model.operatorCodes, self.model.subgraphs = [], [self.graph]
         self.graph.name, self.graph.tensors, self.graph.operators, self.graph.inputs, self.graph.outputs = name, [], [], [], []
 
-    def tensor(self, name: str, *shape: int, data: np.ndarray | None = None) -> int:
-        """Index of a new tensor; one with data is a constant."""
+    def tensor(self, name: str, *shape: int, data: np.ndarray | None = None, kind: str = "float32", scale: float = 0.0, free: bool = False) -> int:
+        """Index of a new tensor; one with data is a constant. With a scale it is quantised; `free` leaves its first size open."""
         tensor = self.schema.TensorT()
-        kind = "FLOAT32" if data is None or data.dtype == np.float32 else "INT32"
-        tensor.name, tensor.shape, tensor.type, tensor.buffer = name, list(shape), getattr(self.schema.TensorType, kind), 0
+        tensor.name, tensor.shape, tensor.buffer = name, list(shape), 0
+        tensor.type = getattr(self.schema.TensorType, (str(data.dtype) if data is not None else kind).upper())
+        if free:
+            tensor.shapeSignature = [-1, *shape[1:]]
+        if scale:
+            tensor.quantization = self.schema.QuantizationParametersT()
+            tensor.quantization.scale, tensor.quantization.zeroPoint = [scale], [0]
         if data is not None:
             buffer = self.schema.BufferT()
             buffer.data = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
@@ -173,7 +178,7 @@ class _Lite:
 def tagger() -> bytes:
     """A tagger of photographs of the older school: responses are normalised across channels after each of its first convolutions."""
     random = np.random.default_rng(53)
-    lite, side = _Lite("tagger"), 96
+    lite, side = Lite("tagger"), 96
     image = current = lite.tensor("photo", 1, side, side, 3)
     before = 3
     for layer in range(4):
@@ -189,7 +194,7 @@ def tagger() -> bytes:
 def scenes() -> bytes:
     """The convolutional part of a scene classifier: 3×3 convolutions with rectifiers, one after the other."""
     random = np.random.default_rng(54)
-    lite, side = _Lite("scenes"), 56
+    lite, side = Lite("scenes"), 56
     image = current = lite.tensor("scene", 1, side, side, 64)
     before = 64
     for layer in range(4):

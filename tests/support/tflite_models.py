@@ -1,0 +1,63 @@
+"""Small TFLite files, by the writer that makes those of the examples."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = Path(importlib.util.find_spec("pymicro_wakeword").origin).parent / "models" if importlib.util.find_spec("pymicro_wakeword") else None
+
+
+def writer() -> Any:
+    """The module `examples/make_models.py`."""
+    if "make_models" not in sys.modules:
+        spec = importlib.util.spec_from_file_location("make_models", ROOT / "examples" / "make_models.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["make_models"] = module
+        spec.loader.exec_module(module)
+    return sys.modules["make_models"]
+
+
+def lite(name: str = "small") -> Any:
+    return writer().Lite(name)
+
+
+def single(
+    kind: str, given: tuple[int, ...], *others: Any, result: tuple[int, ...], options: str = "", dtype: str = "float32", **fields: Any
+) -> bytes:
+    """One operator on an input, further operands: arrays are constants, tuples variable tensors of that shape, None is absent."""
+    made = lite(kind)
+    operands = [made.tensor("x", *given, kind=dtype)]
+    for number, other in enumerate(others):
+        if other is None:
+            operands.append(-1)
+        elif isinstance(other, np.ndarray):
+            operands.append(made.tensor(f"c{number}", *other.shape, data=other))
+        else:
+            operands.append(made.tensor(f"v{number}", *other))
+    output = made.tensor("y", *result, kind=dtype)
+    made.operator(kind, operands, output, options, **fields)
+    return bytes(made.finished(operands[0], output))
+
+
+def zeros(*shape: int, dtype: str = "float32") -> np.ndarray:
+    return np.zeros(shape, dtype)
+
+
+def chain(*kinds: str, side: int = 8, channels: int = 4) -> bytes:
+    """Pointwise operators one after the other, such as RELU (XNNPACK has it) and LOCAL_RESPONSE_NORMALIZATION (it does not)."""
+    made = lite("chain")
+    first = current = made.tensor("x", 1, side, side, channels)
+    for number, kind in enumerate(kinds):
+        after = made.tensor(f"t{number}", 1, side, side, channels)
+        options = "LocalResponseNormalizationOptions" if kind.startswith("LOCAL") else ""
+        fields = {"radius": 1, "bias": 1.0, "alpha": 1.0, "beta": 0.5} if options else {}
+        current = made.operator(kind, [current], after, options, **fields)
+    return bytes(made.finished(first, current))
