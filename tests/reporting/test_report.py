@@ -35,7 +35,7 @@ from ridgeline.reporting.report import MOST_BYTES
 from ridgeline.reporting.report.bars import Interval, IntervalRow, interval_scale
 from ridgeline.reporting.report.labels import Places, short_name
 from ridgeline.reporting.report.latency import distribution
-from ridgeline.reporting.report.limits import OPERATORS_SHOWN, bounded, by_kind, ranked
+from ridgeline.reporting.report.limits import LIMITS, bounded, by_kind, ranked
 from ridgeline.reporting.report.markup import tag, text
 from ridgeline.reporting.report.roofline import limiting_roof, plotted
 from ridgeline.reporting.report.roofs import memory_roofs, peak_roofs
@@ -246,8 +246,8 @@ def test_labels_never_cover_one_another() -> None:
 
 def test_what_gets_no_line_of_its_own_is_summed_without_loss() -> None:
     operators = [operator(f"o{index}", kind=f"k{index % 3}", total_s=index * 1e-6, share=index * 1e-7) for index in range(1000)]
-    first, rest = ranked(operators)
-    assert len(first) == OPERATORS_SHOWN
+    first, rest = ranked(operators, 300)
+    assert len(first) == 300
     assert min(one.total_s or 0 for one in first) >= max(one.total_s or 0 for one in rest)
     table = by_kind(rest)
     assert sum(row[1].value for row in table.rows if isinstance(row[1].value, int)) == len(rest)
@@ -371,7 +371,7 @@ def test_five_thousand_operators_stay_small_and_it_is_said(charted: Diagnosis, f
     document = html_report(msgspec.structs.replace(charted, operators=many), facts)
     assert len(document.encode()) < MOST_BYTES
     said = "".join(_Reader(document).text)
-    assert f"{5000 - OPERATORS_SHOWN} operators summed by kind" in said
+    assert f"{5000 - LIMITS[0].operators} operators summed by kind" in said
     assert "5000 texts of more than 600 characters shortened" in said
 
 
@@ -442,3 +442,22 @@ def test_nested_stages_are_set_in_and_a_circle_ends(full_diagnosis: Diagnosis) -
     chart = document[document.index('aria-label="Stages"') :]
     assert [int(depth) for depth in re.findall(r'title="\w+" style="padding-left:(\d)em"', chart)[:3]] == [1, 8, 8]
     assert "500 µs of it beside others" in chart
+
+
+def test_a_record_made_to_be_large_still_makes_a_small_report(charted: Diagnosis, facts: Facts) -> None:
+    # Every character takes six in HTML, every list is as long as it may be, and the lists are lists of such texts.
+    quotes = '"' * 5000
+    many = tuple(operator(f"{quotes}{index}", kind=quotes, ran_on=quotes, reason=quotes, f_c=None) for index in range(2000))
+    warning = msgspec.structs.replace(charted.warnings[0], message=quotes, effect=quotes)
+    large = msgspec.structs.replace(
+        charted,
+        operators=many,
+        target=quotes,
+        warnings=(warning,) * 2000,
+        missing=(quotes,) * 2000,
+        software={f"{index}{quotes}": quotes for index in range(999)},
+    )
+    document = html_report(large, facts)
+    assert len(document.encode()) < MOST_BYTES
+    assert "characters shortened" in document
+    assert "operators summed by kind" in document

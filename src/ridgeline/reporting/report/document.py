@@ -20,7 +20,7 @@ from ..measured import operator_table, partition_blocks
 from ..page import Block, Page, Section
 from ..pages import run_page
 from .actions import actions_chart, actions_table, tried_chart
-from .limits import OPERATORS_SHOWN, bounded, by_kind, ranked
+from .limits import LIMITS, Limits, bounded, by_kind, ranked
 from .markup import NOTHING, Markup, join, tag, text
 from .roofline import plotted, roofline_chart
 from .times import latency_section, operator_bars, where_section
@@ -45,21 +45,30 @@ def html_report(diagnosis: Diagnosis, facts: Facts | None = None, *, at: str = "
         facts: what it stands on, for the samples and the ceilings of the roofline; charts that need them are left out without.
         at: when it was measured, ISO 8601.
     """
-    shown, cut = bounded(diagnosis)
+    for limits in LIMITS:
+        written = _written(diagnosis, facts, at, limits)
+        if len(written.encode()) < MOST_BYTES:
+            break
+    return written
+
+
+def _written(diagnosis: Diagnosis, facts: Facts | None, at: str, limits: Limits) -> str:
+    shown, cut = bounded(diagnosis, limits)
     found = page(shown)
-    sections = [_section(section, shown, facts) for section in found.sections]
-    return _document(found, masthead(found, shown, at), [sections[0], _contents(found.sections), *sections[1:], _left_out(shown, cut)])
+    sections = [_section(section, shown, facts, limits) for section in found.sections]
+    left_out = _left_out(len(diagnosis.operators) - limits.operators, cut)
+    return _document(found, masthead(found, shown, at), [sections[0], _contents(found.sections), *sections[1:], left_out])
 
 
-def _section(section: Section, diagnosis: Diagnosis, facts: Facts | None) -> Markup:
+def _section(section: Section, diagnosis: Diagnosis, facts: Facts | None, limits: Limits) -> Markup:
     """A section: its chart, and its blocks behind it; without a chart the blocks stand open."""
-    chart, blocks = _parts(section, diagnosis, facts)
+    chart, blocks = _parts(section, diagnosis, facts, limits)
     written = Markup("".join(block_html(block) for block in blocks))
     behind = tag("details", tag("summary", text("Numbers")), written) if chart and blocks else written
     return tag("section", tag("h2", text(section.title), id=_anchor(section.title)), chart, behind, aria_labelledby=_anchor(section.title))
 
 
-def _parts(section: Section, diagnosis: Diagnosis, facts: Facts | None) -> tuple[Markup, Sequence[Block]]:
+def _parts(section: Section, diagnosis: Diagnosis, facts: Facts | None, limits: Limits) -> tuple[Markup, Sequence[Block]]:
     match section.title:
         case "Verdict":
             return join((figures(diagnosis), shrink_chart(diagnosis))), section.blocks
@@ -72,13 +81,13 @@ def _parts(section: Section, diagnosis: Diagnosis, facts: Facts | None) -> tuple
         case "Where the time goes":
             return where_section(diagnosis), section.blocks
         case "Operators" if diagnosis.operators:
-            return _operators(diagnosis, facts)
+            return _operators(diagnosis, facts, limits.operators)
         case _:
             return NOTHING, section.blocks
 
 
-def _operators(diagnosis: Diagnosis, facts: Facts | None) -> tuple[Markup, Sequence[Block]]:
-    first, rest = ranked(diagnosis.operators)
+def _operators(diagnosis: Diagnosis, facts: Facts | None, most: int) -> tuple[Markup, Sequence[Block]]:
+    first, rest = ranked(diagnosis.operators, most)
     points = plotted(first)
     main = diagnosis.bottleneck.where.operator if diagnosis.bottleneck else None
     device = facts.device if facts is not None else None
@@ -88,7 +97,7 @@ def _operators(diagnosis: Diagnosis, facts: Facts | None) -> tuple[Markup, Seque
         if points
         else tag("p", text("No operator has a place on a roofline: none is known with arithmetic, bytes and time together."), class_="sub")
     )
-    tables: list[Block] = [operator_table(first, OPERATORS_SHOWN)]
+    tables: list[Block] = [operator_table(first, most)]
     if rest:
         tables.append(by_kind(rest))
     return join((drawn, operator_bars(first, main))), [*tables, *partition_blocks(diagnosis)]
@@ -109,8 +118,7 @@ def _wide(chart: Markup) -> Markup:
     return tag("div", chart, class_="scroll")
 
 
-def _left_out(diagnosis: Diagnosis, cut: Sequence[str]) -> Markup:
-    summed = len(diagnosis.operators) - OPERATORS_SHOWN
+def _left_out(summed: int, cut: Sequence[str]) -> Markup:
     notes = [*cut, *([f"{summed} operators summed by kind"] if summed > 0 else [])]
     if not notes:
         return NOTHING

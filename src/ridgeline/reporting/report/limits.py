@@ -16,19 +16,27 @@ from ..page import Column, Table, count, seconds, share, words
 from ..text import ELLIPSIS
 from .scale import finite
 
-__all__ = ["OPERATORS_SHOWN", "bounded", "by_kind", "ranked"]
+__all__ = ["LIMITS", "Limits", "bounded", "by_kind", "ranked"]
 
-#: Operators with a line and a point of their own.
-OPERATORS_SHOWN = 300
-_MOST_TEXT = 600
-_MOST_ITEMS = 300
 _MOST_KINDS = 100
 
 
-def ranked(operators: Sequence[OperatorSummary]) -> tuple[tuple[OperatorSummary, ...], tuple[OperatorSummary, ...]]:
-    """The operators that take the most time, and all others."""
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """At most so many characters a text, items a list, and operators with a line and a point of their own."""
+
+    text: int
+    items: int
+    operators: int
+
+
+#: Tried in this order until the document is small enough: only a record that somebody made to be large needs more than the first.
+LIMITS = (Limits(text=600, items=300, operators=300), Limits(text=120, items=100, operators=100), Limits(text=40, items=30, operators=30))
+
+
+def ranked(operators: Sequence[OperatorSummary], most: int) -> tuple[tuple[OperatorSummary, ...], tuple[OperatorSummary, ...]]:
+    """The `most` operators that take the most time, and all others."""
     ordered = sorted(operators, key=lambda operator: -(operator.total_s if operator.total_s is not None and finite(operator.total_s) else -1.0))
-    return tuple(ordered[:OPERATORS_SHOWN]), tuple(ordered[OPERATORS_SHOWN:])
+    return tuple(ordered[:most]), tuple(ordered[most:])
 
 
 def by_kind(operators: Sequence[OperatorSummary]) -> Table:
@@ -58,13 +66,13 @@ def _sum(operators: Sequence[OperatorSummary], field: str) -> float | None:
     return sum(known) if known else None
 
 
-def bounded(diagnosis: Diagnosis) -> tuple[Diagnosis, tuple[str, ...]]:
+def bounded(diagnosis: Diagnosis, limits: Limits = LIMITS[0]) -> tuple[Diagnosis, tuple[str, ...]]:
     """The diagnosis with long texts shortened in the middle and long lists cut, and what was done; operators are `ranked`'s business."""
     cut: dict[str, int] = {}
-    shorter = _bounded(msgspec.structs.replace(diagnosis, operators=()), "", cut)
-    operators = tuple(_bounded(operator, "operators", cut) for operator in diagnosis.operators)
+    shorter = _bounded(msgspec.structs.replace(diagnosis, operators=()), "", cut, limits)
+    operators = tuple(_bounded(operator, "operators", cut, limits) for operator in diagnosis.operators)
     said = [
-        f"{number} text{'s' if number != 1 else ''} of more than {_MOST_TEXT} characters shortened"
+        f"{number} text{'s' if number != 1 else ''} of more than {limits.text} characters shortened"
         if name == "text"
         else f"{number} more under {name.replace('_', ' ')}"
         for name, number in cut.items()
@@ -72,27 +80,28 @@ def bounded(diagnosis: Diagnosis) -> tuple[Diagnosis, tuple[str, ...]]:
     return msgspec.structs.replace(shorter, operators=operators), tuple(said)
 
 
-def _bounded(value: Any, name: str, cut: dict[str, int]) -> Any:
+def _bounded(value: Any, name: str, cut: dict[str, int], limits: Limits) -> Any:
     if isinstance(value, str):
-        return _shortened(value, cut)
+        return _shortened(value, cut, limits.text)
     if isinstance(value, tuple):
-        if len(value) > _MOST_ITEMS:
-            cut[name] = cut.get(name, 0) + len(value) - _MOST_ITEMS
-        return tuple(_bounded(item, name, cut) for item in value[:_MOST_ITEMS])
+        if len(value) > limits.items:
+            cut[name] = cut.get(name, 0) + len(value) - limits.items
+        return tuple(_bounded(item, name, cut, limits) for item in value[: limits.items])
     if isinstance(value, dict):
-        if len(value) > _MOST_ITEMS:
-            cut[name] = cut.get(name, 0) + len(value) - _MOST_ITEMS
-        return {_bounded(key, name, cut): _bounded(item, name, cut) for key, item in list(value.items())[:_MOST_ITEMS]}
+        if len(value) > limits.items:
+            cut[name] = cut.get(name, 0) + len(value) - limits.items
+        return {_bounded(key, name, cut, limits): _bounded(item, name, cut, limits) for key, item in list(value.items())[: limits.items]}
     if isinstance(value, msgspec.Struct):
         fields = {field: getattr(value, field) for field in value.__struct_fields__}
-        changed = {field: after for field, before in fields.items() if (after := _bounded(before, field, cut)) is not before and after != before}
+        after = {field: _bounded(before, field, cut, limits) for field, before in fields.items()}
+        changed = {field: new for field, new in after.items() if new is not fields[field] and new != fields[field]}
         return msgspec.structs.replace(value, **changed) if changed else value
     return value
 
 
-def _shortened(value: str, cut: dict[str, int]) -> str:
-    if len(value) <= _MOST_TEXT:
+def _shortened(value: str, cut: dict[str, int], most: int) -> str:
+    if len(value) <= most:
         return value
     cut["text"] = cut.get("text", 0) + 1
-    half = (_MOST_TEXT - 1) // 2
+    half = (most - 1) // 2
     return f"{value[:half]}{ELLIPSIS}{value[-half:]}"
