@@ -17,7 +17,7 @@ from ridgeline.stats import minimum_samples
 
 from .case import Case
 from .ground_truth import ground_truth
-from .stages import share_of_stage, stage_path, stage_table
+from .stages import overlapping, share_of_stage, stage_table
 
 __all__ = ["budget_report"]
 
@@ -58,8 +58,12 @@ def _ways(case: Case, call_s: float, excess_s: float) -> Iterator[Shrink]:
     table = stage_table(case.facts)
     if table is not None:
         top = sorted((stage for stage in table.stages if stage.parent is None), key=lambda stage: -stage.total_s.value)
+        if overlapping(table):
+            # Beside others only the longest shortens the call, and only until the next one is the longest.
+            spare = share_of_stage(case, top[0].total_s.value - top[1].total_s.value) * call_s if len(top) > 1 else call_s
+            top = top[:1] if spare > excess_s else []
         for stage in top[:_STAGES]:
-            yield _way(stage_path(table, stage), "stage", share_of_stage(case, stage.total_s.value) * call_s, excess_s)
+            yield _way(stage.name, "stage", share_of_stage(case, stage.total_s.value) * call_s, excess_s)
     elif case.shares_hold:
         for part in sorted(case.judged, key=lambda part: -part.share)[:_OPERATORS]:
             if part.share >= _LEAST_SHARE:

@@ -14,7 +14,10 @@ from ridgeline.core import Facts, Stage, StageSummary, StageTable, Where
 
 from .case import Case
 
-__all__ = ["share_of_stage", "stage_of", "stage_path", "stage_summaries", "stage_table", "with_stage"]
+__all__ = ["overlapping", "share_of_stage", "stage_of", "stage_path", "stage_summaries", "stage_table", "with_stage"]
+
+#: Overlap beyond this part of the stages' time means that somebody has made a pipeline.
+_OVERLAPS = 0.1
 
 
 def stage_table(facts: Facts) -> StageTable | None:
@@ -33,6 +36,12 @@ def share_of_stage(case: Case, seconds: float) -> float:
     if case.facts.target.kind in ("script", "command"):
         wall = max(wall, case.wall_s)
     return min(1.0, seconds / wall) if wall > 0 else 0.0
+
+
+def overlapping(table: StageTable) -> bool:
+    """Whether top-level stages already run beside each other for more than a tenth of their time."""
+    top = [stage for stage in table.stages if stage.parent is None]
+    return sum(stage.overlapped_s for stage in top) > _OVERLAPS * sum(stage.total_s.value for stage in top)
 
 
 def stage_path(table: StageTable, stage: Stage) -> str:

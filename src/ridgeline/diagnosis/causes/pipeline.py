@@ -14,14 +14,12 @@ from ridgeline.core import Evidence, Quantity, Stage, StageTable, Where
 from ridgeline.core.units import format_quantity
 
 from ..case import Case, Finding, Proposal, Rule, measured_share
-from ..stages import share_of_stage, stage_table
+from ..stages import overlapping, share_of_stage, stage_table
 
 __all__ = ["Pipelined", "Serialisation", "pipelined"]
 
 #: Stages smaller than this part of the call are part of what stays as it is.
 _LEAST_STAGE = 0.03
-#: Overlap beyond this part of the stages' time means that somebody has made a pipeline already.
-_OVERLAPS = 0.1
 #: A stage that is this share of all of them leaves nothing to overlap with.
 _ONE_STAGE = 0.85
 #: Under this promise it is not worth the threads.
@@ -66,21 +64,22 @@ class Pipelined:
         return low, max(low, now / max(self.bound_s + self.fill_s, self.rest_s))
 
 
-def pipelined(table: StageTable, cores: int) -> Pipelined | None:
+def pipelined(table: StageTable, cores: int, waiting: float = 0.0) -> Pipelined | None:
     """What a pipeline of the top-level stages would give; `None` where they overlap already, or there are not two to overlap.
 
     Args:
         table: stages of one call of the target.
         cores: CPUs usable.
+        waiting: share of the wall in which the caller was runnable without a CPU: a neighbour's doing, in which a stage looks idle and is not.
     """
     stages = _items(table)
     serial = sum(stage.total_s.value for stage in stages)
-    if len(stages) < 2 or sum(stage.overlapped_s for stage in stages) > _OVERLAPS * serial:
+    if len(stages) < 2 or overlapping(table):
         return None
     longest = max(stages, key=lambda stage: stage.total_s.value)
     if longest.total_s.value > _ONE_STAGE * serial:
         return None
-    hard, lock = _bounds(stages, longest, cores), sum(stage.total_s.value * _locked(stage) for stage in stages)
+    hard, lock = _bounds(stages, longest, cores * (1.0 - min(0.5, waiting))), sum(stage.total_s.value * _locked(stage) for stage in stages)
     limit, bound = max(hard.items(), key=lambda item: item[1])
     processes = lock > _LOCK_BINDS * bound
     items = min(stage.calls for stage in stages)
@@ -103,10 +102,10 @@ def _items(table: StageTable) -> list[Stage]:
     return [stage for stage in top if stage.calls >= _ITEM_PART * most]
 
 
-def _bounds(stages: list[Stage], longest: Stage, cores: int) -> dict[str, float]:
+def _bounds(stages: list[Stage], longest: Stage, cores: float) -> dict[str, float]:
     cpu = sum(stage.total_s.value * (1.0 if stage.busy_cpus is None else stage.busy_cpus) for stage in stages) / cores
     device = sum(stage.device_s.value for stage in stages if stage.device_s is not None)
-    return {f"the longest, {longest.name}": longest.total_s.value, f"{cores} CPUs": cpu, "the device": device}
+    return {f"the longest, {longest.name}": longest.total_s.value, "the CPUs": cpu, "the device": device}
 
 
 def _locked(stage: Stage) -> float:
@@ -127,7 +126,7 @@ class Serialisation(Rule):
         # The calls of models that ridgeline found by itself say nothing of what else there is to overlap with.
         if table is None or table.automatic or _once_a_process(case, table):
             return
-        found = pipelined(table, case.cores)
+        found = pipelined(table, case.cores, case.share_of("waiting"))
         if found is None or found.speedup[0] < _LEAST_GAIN:
             return
         # Outside what was timed (the start of a script's process) nothing changes.

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ridgeline.core import Quantity, StageTable, quotient
+from ridgeline.core import Quantity, StageTable
 
 from ..medians import median_of
 from .looks import looked_at
@@ -56,16 +56,17 @@ def measure_stages(
     """
     automatic = False
     recorded, clean = _in_turn(call, synchronise, wait, (1 - _LOOK_PART) * seconds, contextlib.nullcontext)
-    if not any(len(found.events) or found.missed for found in recorded):
+    if not any(found.entered for found in recorded):
         automatic = True
         recorded, clean = _in_turn(call, synchronise, wait, (1 - _LOOK_PART) * seconds, model_stages)
     looks = None
-    if any(len(found.events) for found in recorded):
+    if any(found.entered for found in recorded):
         with model_stages() if automatic else contextlib.nullcontext():
             looks = looked_at(call, synchronise=synchronise, seconds=_LOOK_PART * seconds, user_files=user_files)
-    table = table_of(recorded, looks=looks, automatic=automatic, cost_s=entry_cost_s())
+    cost_s = entry_cost_s()
+    table = table_of(recorded, looks=looks, automatic=automatic, cost_s=cost_s)
     clean_s = median_of(clean, "clean calls between the recorded ones")
-    return StagesReport(table=table, clean_s=clean_s, ratio=quotient(table.wall_s, clean_s, "1", origin="recorded ÷ clean calls in turn"))
+    return StagesReport(table=table, clean_s=clean_s, ratio=_ratio(recorded, clean, cost_s))
 
 
 def _in_turn(
@@ -75,17 +76,41 @@ def _in_turn(
     seconds: float,
     around: Callable[[], contextlib.AbstractContextManager[None]],
 ) -> tuple[list[Recording], list[float]]:
+    """Clean and recorded calls in pairs, at least one pair, three where they fit into twice the time; one where nothing is entered."""
     recorded: list[Recording] = []
     clean: list[float] = []
     before = perf_counter()
-    while len(recorded) < _MOST_CALLS and (not recorded or perf_counter() - before < seconds):
-        clean.append(_timed(call, synchronise))
+
+    def more() -> bool:
+        spent = perf_counter() - before
+        return not recorded or (recorded[0].entered and len(recorded) < _MOST_CALLS and spent < (2 * seconds if len(recorded) < 3 else seconds))
+
+    while more():
+        clean_first = len(clean) % 2 == 0  # a drift of the machine meets both kinds alike
+        if clean_first:
+            clean.append(_timed(call, synchronise))
         with around(), recording(wait=wait) as found:
             _timed(call, synchronise)
+        if not clean_first:
+            clean.append(_timed(call, synchronise))
         recorded.append(found)
-        if len(recorded) == 1 and not len(found.events) and not found.missed:
-            break
     return recorded, clean
+
+
+def _ratio(recorded: list[Recording], clean: list[float], cost_s: float) -> Quantity:
+    """Recorded ÷ clean, pair by pair; the interval reaches to what the entries cost by arithmetic, since a few pairs may both have been disturbed."""
+    walls = [(found.end_ns - found.start_ns) / 1e9 for found in recorded]
+    pairs = median_of([wall / max(1e-9, beside) for wall, beside in zip(walls, clean, strict=True)], "")
+    counted = 1.0 + cost_s * sum(len(found.events) + found.missed for found in recorded) / max(1e-9, sum(clean))
+    return Quantity(
+        value=pairs.value,
+        low=min(pairs.low, counted),
+        high=max(pairs.high, counted),
+        confidence=pairs.confidence,
+        unit="1",
+        source="measured",
+        origin="recorded ÷ clean calls in turn, and entries × cost of one",
+    )
 
 
 def _timed(call: Callable[[], Any], synchronise: Callable[[Any], None] | None) -> float:

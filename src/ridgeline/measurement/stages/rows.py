@@ -1,6 +1,6 @@
 """Which row of the table each recorded entry belongs to: the path of names from the outermost stage to it.
 
-A stage inside itself (recursion) belongs to the row of the outer one, whose time contains it. Entries deeper than `_DEEPEST` levels belong to none:
+A stage directly inside itself (recursion) belongs to the row of the outer one, whose time contains it. Entries deeper than `_DEEPEST` levels belong to none:
 their time is in the stages around them.
 """
 
@@ -60,11 +60,8 @@ class Rows:
 
     def find(self, parent: int, name: str, site: tuple[str, int, str] | None) -> int:
         """The row of a name under a parent, made where there is none."""
-        around = parent
-        while around >= 0:
-            if self.names[around] == name:
-                return around
-            around = self.parents[around]
+        if parent >= 0 and self.names[parent] == name:
+            return parent
         if (parent, name) not in self._known:
             self._known[parent, name] = len(self.names)
             self.names.append(name)

@@ -7,6 +7,7 @@ inside it ran as well.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ __all__ = ["table_of"]
 _MOST_ROWS = 64
 #: Entries on one thread that overlap by more than this part are tasks that take turns.
 _TURNS = 0.001
+#: What the interpreter counts up in the names that it gives to threads: the same thread of the next call is the same lane.
+_COUNTED = re.compile(r"^Thread-\d+(?: \((.*)\))?$|^(ThreadPoolExecutor)-\d+")
 
 Intervals = tuple[NDArray[Any], NDArray[Any]]
 
@@ -98,7 +101,8 @@ def _length(union: Intervals) -> float:
 def _shared(one: Intervals, other: Intervals) -> float:
     """Seconds in both: |A| + |B| − |A ∪ B|."""
     both = union_length(np.concatenate((one[0], other[0])), np.concatenate((one[1], other[1])))
-    return max(0.0, _length(one) + _length(other) - both / 1e9)
+    # In whole nanoseconds: what does not overlap shares nothing, not a rounding error.
+    return (int((one[1] - one[0]).sum()) + int((other[1] - other[0]).sum()) - int(both)) / 1e9
 
 
 def _device(recording: Recording, part: NDArray[np.int64]) -> float | None:
@@ -114,7 +118,7 @@ def _lanes(recording: Recording, part: NDArray[np.int64]) -> tuple[str, ...]:
         here = part[events["lane"][part] == lane]
         starts, ends = events["start_ns"][here], events["end_ns"][here]
         turns = float((ends - starts).sum()) > (1 + _TURNS) * union_length(starts, ends)
-        names.append(recording.lanes[lane] + (" (tasks)" if turns else ""))
+        names.append(_COUNTED.sub(lambda found: found[1] or found[2] or "Thread", recording.lanes[lane]) + (" (tasks)" if turns else ""))
     return tuple(names)
 
 

@@ -1,0 +1,129 @@
+"""Stages of a call: recorded and clean calls in turn, models where nothing is marked, and what marks a target."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import ridgeline
+from ridgeline.core import TargetInfo
+from ridgeline.measurement.stages.marks import marks_of
+from ridgeline.measurement.stages.measure import entry_cost_s, measure_stages
+from ridgeline.measurement.stages.models import model_stages
+from ridgeline.measurement.stages.recorder import recording
+from ridgeline.targets import Prepared, ProcessFlavour
+
+
+def test_recorded_and_clean_calls_take_turns():
+    calls = []
+
+    def call():
+        calls.append(None)
+        with ridgeline.stage("a"):
+            sum(range(2000))
+        with ridgeline.stage("b"), ridgeline.stage("c"):
+            sum(range(2000))
+
+    report = measure_stages(call, seconds=0.05)
+    a, b, c = report.table.stages
+    assert [stage.name for stage in (a, b, c)] == ["a", "b", "c"]
+    assert c.parent == 1
+    assert not report.table.automatic
+    assert len(calls) > 2 * report.table.iterations
+    assert a.site.file == __file__
+    assert report.ratio.low <= report.ratio.value <= report.ratio.high
+    assert report.table.cost_s is not None
+    assert report.table.cost_s > 0
+    assert "ns an entry" in report.table.instrument
+
+
+def test_a_call_without_stages_or_models_is_made_few_times():
+    calls = []
+    report = measure_stages(lambda: calls.append(None), seconds=5.0)
+    assert report.table.stages == ()
+    assert len(calls) == 4  # a clean and a recorded one, twice: for marks, then for models
+
+
+def test_a_failing_call_leaves_no_recorder_behind():
+    def call():
+        with ridgeline.stage("x"):
+            raise ValueError("from the program")
+
+    with pytest.raises(ValueError, match="from the program"):
+        measure_stages(call, seconds=0.1)
+    with recording():
+        pass
+
+
+def test_the_outermost_model_is_a_stage():
+    torch = pytest.importorskip("torch")
+    inner = torch.nn.Linear(4, 4)
+    net = torch.nn.Sequential(inner, torch.nn.ReLU(), torch.nn.Sequential(torch.nn.Linear(4, 2)))
+    before = torch.nn.Module.__call__
+    report = measure_stages(lambda: (net(torch.ones(1, 4)), inner(torch.ones(1, 4))), seconds=0.05)
+    assert [(stage.name, stage.calls) for stage in report.table.stages] == [("model: Sequential", 1.0), ("model: Linear", 1.0)]
+    assert report.table.automatic
+    assert torch.nn.Module.__call__ is before
+
+
+def test_a_session_is_named_after_its_file(monkeypatch):
+    class InferenceSession:
+        _model_path = "/models/net.onnx"
+
+        def run(self, outputs, feeds):
+            if outputs == "nested":
+                return "inner"
+            return self.run("nested", feeds)
+
+    fake = types.ModuleType("onnxruntime")
+    fake.InferenceSession = InferenceSession
+    monkeypatch.setitem(sys.modules, "onnxruntime", fake)
+    original = InferenceSession.run
+    with recording() as found, model_stages():
+        assert InferenceSession().run(None, {}) == "inner"
+    assert [found.names[index] for index in found.events["name"]] == ["model: net.onnx"]
+    assert InferenceSession.run is original
+
+
+def test_the_cost_of_an_entry_is_that_of_an_empty_one():
+    assert 0 < entry_cost_s(500) < 1e-3
+
+
+def _prepared(kind, flavour=None, files=()):
+    info = TargetInfo(spec="x", kind=kind, name="x")
+    return Prepared(call=lambda: None, info=info, flavour=flavour, user_files=files)
+
+
+def test_marks(tmp_path):
+    assert marks_of(_prepared("onnx"), marked=True) == ()
+    assert "ridgeline.stage" in marks_of(_prepared("python"), marked=True)
+    assert "ridgeline.stage" not in marks_of(_prepared("python"), marked=False)
+    script, helper = tmp_path / "pipeline.py", tmp_path / "parts.py"
+    script.write_text("import parts\nparts.main()\n")
+    helper.write_text("import onnxruntime\nfrom ridgeline import stage\n")
+    process = ProcessFlavour(argv=("python",), load=lambda transform: lambda: None)
+    assert marks_of(_prepared("script", process, (str(script),)), marked=False) == ("onnxruntime", "ridgeline.stage")
+    (tmp_path / "stranger.py").write_text("import torch\n")
+    assert marks_of(_prepared("script", process, (str(script),)), marked=False) == ("onnxruntime", "ridgeline.stage")
+    assert marks_of(_prepared("command", ProcessFlavour(argv=("sleep",))), marked=False) == ()
+    helper.write_bytes(b"\xff\xfe\x00")
+    script.write_text("print('the torch is lit')\n")
+    assert marks_of(_prepared("script", process, (str(script), str(tmp_path / "gone.py"))), marked=False) == ()
+
+
+def test_a_million_entries_are_all_counted():
+    mark = ridgeline.stage("tick")
+
+    def call():
+        for _ in range(200_000):
+            with mark:
+                pass
+
+    with recording() as found:
+        for _ in range(5):
+            call()
+    assert len(found.events) + found.missed == 1_000_000
+    assert np.all(np.diff(found.events["id"]) == 1)
