@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ridgeline.core import ColdStart, Diagnosis, Need
+from ridgeline.core import ColdStart, Diagnosis, Need, Sentinels
 from ridgeline.diagnosis import next as next_step
 from support.facts_by_hand import around, exact, facts, row
 
@@ -29,10 +29,17 @@ def test_a_first_call_a_hundred_times_dearer_is_the_bottleneck_of_a_single_use()
     assert found.bottleneck.share == pytest.approx(0.99, abs=0.002)
     first = found.actions[0]
     assert first.action == "pre-warm"
-    # First call 0.9–1.1 s over a steady call of 10 ms, whose quartiles lie 0.7 % to either side.
-    assert first.speedup == (pytest.approx(90, rel=0.02), pytest.approx(110, rel=0.02))
+    # First call 0.9–1.1 s over a steady call of 10 ms ± 1.3 %, and a fifth to spare for the few starts.
+    assert first.speedup == (pytest.approx(90 / 1.2, rel=0.02), pytest.approx(110 * 1.2, rel=0.02))
     assert first.median_after_s[0] == pytest.approx(1.0 / first.speedup[1])
-    assert all("pre-warm" not in action.action for action in found.actions[1:])
+    # Gains on steady calls are none where each start serves one call.
+    assert [action.action for action in found.actions] == ["pre-warm"]
+
+
+def test_a_busy_machine_comes_first_only_where_it_could_explain_the_first_call():
+    busy = Sentinels(run_queue_share=0.3, steal_share=0.0, other_load=1.0)
+    assert diagnosed(given(1.0, sentinels=busy)).bottleneck.cause == "cold-start"
+    assert diagnosed(given(0.04, sentinels=busy)).bottleneck.cause == "interference"
 
 
 def test_a_first_call_like_the_others_is_no_cold_start():

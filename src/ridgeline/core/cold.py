@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from .quantity import Quantity
+from .site import Site
 
 __all__ = ["ColdStart"]
 
@@ -17,9 +18,13 @@ class ColdStart(msgspec.Struct, frozen=True, kw_only=True):
         load_s: imports of the target and loading of its model.
         first_s: the first call.
         starts: fresh processes that were timed.
+        site: the line of the user's own functions where most of the first call goes; null where none was seen.
+        site_share: part of the samples of the first call on that line.
     """
 
     load_s: Quantity
     first_s: Quantity
     process_s: Quantity | None = None
     starts: int = 1
+    site: Site | None = None
+    site_share: float = 0.0

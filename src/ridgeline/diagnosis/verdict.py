@@ -67,7 +67,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         top = _undecided(case)
         shown = [top, *ranked]
     bottleneck = None if healthy or top is None else _bottleneck(top)
-    actions = () if healthy or (top is not None and top.bound == "inconclusive" and top.cause == UNKNOWN) else promise(shown, case.wall_s)
+    actions = () if healthy or (top is not None and top.bound == "inconclusive" and top.cause == UNKNOWN) else promise(_of_use(shown), case.wall_s)
     tried = judged_trials(facts.trials, actions)
     if bottleneck is not None and top is not None and confirms(tried, {proposal.action for proposal in top.proposals}):
         bottleneck = msgspec.structs.replace(bottleneck, confirmed=True)
@@ -115,6 +115,12 @@ def _healthy(case: Case, ranked: list[Finding]) -> bool:
     if top.healthy:
         return all(proposal.action not in ("lower-precision", "cheaper-algorithm", "parallelise") for proposal in top.proposals) and top.share >= 0.5
     return top.recoverable < _WORTH and case.shares_hold and any(finding.healthy and finding.share >= 0.5 for finding in ranked)
+
+
+def _of_use(shown: list[Finding]) -> list[Finding]:
+    """Findings whose actions help the use: where each start serves one call, a gain on steady calls is none."""
+    single = [finding for finding in shown if finding.cause == "cold-start"]
+    return [finding for finding in shown if finding.cause in ("cold-start", "interference")] if single else shown
 
 
 def _undecided(case: Case) -> Finding:

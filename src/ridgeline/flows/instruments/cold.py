@@ -9,7 +9,7 @@ import time
 
 import msgspec
 
-from ridgeline.core import BackendUnavailable, ColdStart, Facts
+from ridgeline.core import BackendUnavailable, ColdStart, Facts, HotSpots, Site
 from ridgeline.measurement.agent import PreparedReport
 from ridgeline.measurement.medians import median_of
 from ridgeline.targets import starting_s
@@ -37,10 +37,22 @@ def cold_start(bench: Bench, facts: Facts) -> Facts:
         loads.append(seen.load_s)
         firsts.append(seen.first_s or 0.0)
     started = median_of([starting_s("script", 1) for _ in range(_LEAST)], "an interpreter that does nothing")
+    site, share = _first_line(bench, facts)
     cold = ColdStart(
         load_s=median_of(loads, f"{len(loads)} fresh processes, files in the page cache"),
         first_s=median_of(firsts, f"{len(firsts)} fresh processes, files in the page cache"),
         process_s=started,
         starts=len(firsts),
+        site=site,
+        site_share=share,
     )
     return msgspec.structs.replace(facts, cold=cold)
+
+
+def _first_line(bench: Bench, facts: Facts) -> tuple[Site | None, float]:
+    """Where most of the first call goes, in one more process; nothing where the target has no lines of its own."""
+    if facts.target.kind not in ("python", "torch"):
+        return None, 0.0
+    seen: HotSpots = bench.call_apart("first_lines", HotSpots)
+    top = max(seen.spots, key=lambda spot: spot.samples, default=None)
+    return (top.site, top.samples / seen.samples) if top is not None else (None, 0.0)

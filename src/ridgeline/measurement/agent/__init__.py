@@ -3,7 +3,7 @@
 `machine.Worker` calls these functions by name, one module a level. Nothing here decides what to measure next.
 """
 
-from .changed import ChangedReport, ColdReport, WarmReport, block, check_outputs, first_and_later, keep_outputs, prepare_changed, warm
+from .changed import ChangedReport, ColdReport, WarmReport, block, check_outputs, first_and_later, first_lines, keep_outputs, prepare_changed, warm
 from .level1 import KEEP, GroundTruthReport, ground_truth
 from .level2 import SplitReport, StagesReport, split, stages
 from .level3 import OperatorsReport, dispatch, operators, recorded_operators
@@ -30,6 +30,7 @@ __all__ = [
     "check_outputs",
     "dispatch",
     "first_and_later",
+    "first_lines",
     "ground_truth",
     "hot_spots",
     "keep_outputs",

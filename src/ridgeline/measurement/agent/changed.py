@@ -14,15 +14,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ridgeline.core import OutputCheck, TargetFailed, TargetInfo
+from ridgeline.core import HotSpots, OutputCheck, TargetFailed, TargetInfo
 from ridgeline.targets import ProcessFlavour, TargetSpec
 from ridgeline.targets import prepare as prepare_target
 from ridgeline.targets.changes import Applied, find
 
 from ..harness import warm_up
 from ..outputs import Leaf, compare, leaves, load, store
+from ..stacks import sample_lines
 
-__all__ = ["ChangedReport", "ColdReport", "WarmReport", "block", "check_outputs", "first_and_later", "keep_outputs", "prepare_changed", "warm"]
+__all__ = [
+    "ChangedReport", "ColdReport", "WarmReport", "block", "check_outputs", "first_and_later", "first_lines", "keep_outputs", "prepare_changed",
+    "warm",
+]  # fmt: skip
 
 #: Results of so many calls are compared: a target that counts its calls shows in the second.
 _RESULTS = 2
@@ -129,6 +133,15 @@ def first_and_later(spec: TargetSpec, calls: int) -> ColdReport:
     result = _waited(applied)
     later_s = perf_counter() - before
     return ColdReport(first_s=report.first_s, later_s=later_s, output=compare([early], [leaves(applied.restore(result))], 0.0))
+
+
+def first_lines(spec: TargetSpec) -> HotSpots:
+    """Sampled lines of the user's own functions while the target is prepared and called for the first time in this process."""
+    files = [spec.path] if spec.path and spec.path.endswith(".py") else []
+    seen = sample_lines(lambda: prepare_target(spec), seconds=0.0, user_files=files)
+    # What runs at the level of a module is loading, which is timed apart.
+    inside = tuple(spot for spot in seen.spots if spot.site.function != "<module>")
+    return msgspec.structs.replace(seen, spots=inside, samples=sum(spot.samples for spot in inside))
 
 
 def _waited(applied: Applied) -> Any:
