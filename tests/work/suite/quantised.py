@@ -66,15 +66,14 @@ def _scaled_mm() -> Any:
     return call, (*(torch.ones(32, 16).to(torch.float8_e4m3fn) for _ in range(2)), torch.tensor(1.0), torch.tensor(1.0))
 
 
-def _sparse(layout: str, call: Any = None, *, blocks: bool = False) -> Any:
+def _sparse(layout: str, *, blocks: bool = False) -> Any:
     """The identity of 8 rows: 8 elements kept, or four blocks of 2 × 2."""
     import torch
 
     dense = torch.eye(8)
-    kept = (
-        getattr(dense, f"to_sparse_{layout}")((2, 2)) if blocks else dense.to_sparse() if layout == "coo" else getattr(dense, f"to_sparse_{layout}")()
-    )
-    return call or (lambda a, b: a @ b), (kept, torch.ones(8, 3))
+    convert = dense.to_sparse if layout == "coo" else getattr(dense, f"to_sparse_{layout}")
+    kept = convert((2, 2)) if blocks else convert()
+    return (lambda a, b: a @ b), (kept, torch.ones(8, 3))
 
 
 def _linear_of_sparse() -> Any:
