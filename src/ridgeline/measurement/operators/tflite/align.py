@@ -55,7 +55,7 @@ _MAIN = {
 }
 #: What XNNPACK puts beside the operator that does the work.
 _HELPERS = frozenset({"copy", "staticreshape", "constantpad", "convert", "transpose", "clamp", "slice", "padding", "fillvalue"})
-_SCORE_MAIN, _SCORE_HELPER, _SCORE_STRANGER = 4.0, 0.5, -3.0
+_SCORE_MAIN, _SCORE_MORE, _SCORE_HELPER, _SCORE_STRANGER = 4.0, 1.0, 0.5, -3.0
 _SKIPPED, _SKIPPED_VIEW = -1.0, -0.2
 _VIEWS = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "VAR_HANDLE", "READ_VARIABLE", "DEQUANTIZE"})
 #: How far the two lists may be out of step.
@@ -125,7 +125,7 @@ def _consume(
             score = scores.get((used, had), _LOWEST)
             if score == _LOWEST:
                 continue
-            gain = _SCORE_MAIN if main and not had else _SCORE_HELPER if helper or main else _SCORE_STRANGER
+            gain = (_SCORE_MORE if had else _SCORE_MAIN) if main else _SCORE_HELPER if helper else _SCORE_STRANGER
             now = had or main
             if score + gain > scores.get((used + 1, now), _LOWEST):
                 scores[(used + 1, now)] = score + gain
