@@ -25,6 +25,8 @@ _FOR_THREADS = ("lock", "condition", "queue", "future", "join")
 #: A pool with less than this many open tasks at each wait works on one at a time.
 _ONE_AT_A_TIME = 1.5
 _MOST_GAIN = 10.0
+#: Shares that come from looks at threads may be this far off.
+_LOOKS_ERR = 0.1
 #: Part of the samples that two lines of one function hold where a loop may only be asking.
 _TWO_LINES = 0.5
 #: Rows of a device's profile in which the host waits for the device.
@@ -132,21 +134,30 @@ class SpinWait(Rule):
             proposals=tuple(_block_instead(case, top, gain)),
             summary=f"a loop asks `{top.on}` again and again and makes no progress",
             # It names what the time is, which is worth more than not knowing, even where only CPU time is to be had.
-            rank=None if gain >= _LEAST_GAIN else 0.35 * share,
+            rank=None if gain[0] >= _LEAST_GAIN else 0.35 * share,
         )
 
 
-def _spin_gain(case: Case, top: Wait, share: float) -> float:
-    """By what factor the loop's time shrinks when it blocks: whoever shares the interpreter's lock with it gets all of it."""
+def _spin_gain(case: Case, top: Wait, share: float) -> tuple[float, float]:
+    """By what factor the loop's time shrinks when it blocks: whoever shares the interpreter's lock with it then has it alone.
+
+    1 ÷ (rest + interpreted × u), u the part of the lock that the others had: their CPU time where the caller spins, else half.
+    """
     beside = _beside(case)
-    used = min(0.5, max(0.02, beside / share)) if beside is not None and top.caller_s.value > 0.5 * top.total_s.value else 0.5
-    return 1.0 / ((1.0 - top.interpreted) + top.interpreted * used) if share > 0 else 1.0
+    known = beside is not None and share > 0 and top.caller_s.value > 0.5 * top.total_s.value
+    used = min(0.5, max(0.02, beside / share)) if known and beside is not None else 0.5
+
+    def gain(rest: float, used: float) -> float:
+        return 1.0 / (rest + (1.0 - rest) * used)
+
+    rest = 1.0 - top.interpreted
+    return _careful(gain(rest, used))[0], gain(max(0.0, rest - _LOOKS_ERR), 0.8 * used)
 
 
-def _block_instead(case: Case, top: Wait, gain: float) -> Iterator[Proposal]:
-    if gain >= _LEAST_GAIN:
+def _block_instead(case: Case, top: Wait, gain: tuple[float, float]) -> Iterator[Proposal]:
+    if gain[0] >= _LEAST_GAIN:
         because = "a wait that blocks leaves the interpreter's lock to the thread that is waited for; the loop takes turns with it"
-        yield Proposal(action="block-instead", because=because, gain=_careful(gain))
+        yield Proposal(action="block-instead", because=because, gain=gain)
         return
     samples = case.facts.samples
     cpu = samples.mean("process_cpu_s") if samples else None

@@ -18,6 +18,9 @@ from .wrapping import Wrapping
 __all__ = ["observe"]
 
 _MOST_CALLS = 2000
+#: Part of the time in which the sampler looks and the stopwatches are not used.
+_LOOKING = 0.4
+_INSTRUMENT = "stopwatches on Python's waits; before them, a sampler of all threads"
 
 
 def observe(
@@ -43,20 +46,24 @@ def observe(
         call = load()
         _once(call, synchronise)
         sampler = Sampler(recorder)
-        sampler.start()
-        walls: list[float] = []
-        try:
-            wrapping.locks.mark()
-            recorder.start()
-            while not walls or (sum(walls) < seconds and len(walls) < _MOST_CALLS):
-                before = perf_counter()
-                _once(call, synchronise)
-                walls.append(perf_counter() - before)
-        finally:
-            recorder.stop()
-            sampler.stop()
-    wall_s = median_of(walls, "calls with their waits timed")
-    return table_of(recorder, sampler, walls=walls, wall_s=wall_s, instrument="stopwatches on Python's waits and a sampler of all threads")
+        with recorder, sampler:
+            _calls(call, synchronise, _LOOKING * seconds)
+        looked = recorder.tallies
+        wrapping.locks.mark()
+        with recorder:
+            walls = _calls(call, synchronise, (1.0 - _LOOKING) * seconds)
+        wall_s = median_of(walls, "calls with their waits timed")
+        return table_of(recorder, sampler, looked, walls=walls, wall_s=wall_s, instrument=_INSTRUMENT)
+
+
+def _calls(call: Callable[[], Any], synchronise: Callable[[Any], None] | None, seconds: float) -> list[float]:
+    """Walls of calls for about that long, at least one."""
+    walls: list[float] = []
+    while not walls or (sum(walls) < seconds and len(walls) < _MOST_CALLS):
+        before = perf_counter()
+        _once(call, synchronise)
+        walls.append(perf_counter() - before)
+    return walls
 
 
 def forget_modules(files: Sequence[str]) -> None:

@@ -25,24 +25,30 @@ _TIMED = 0.02
 
 #: Kind, what was waited for as text or the lock's maker, and the waiting line.
 _Row = tuple[str, object, Place]
+_Part = tuple[Tally, Any, WaitSum]
 
 
-def table_of(recorder: Recorder, sampler: Sampler, *, walls: Sequence[float], wall_s: Quantity, instrument: str) -> WaitTable:
+def table_of(
+    recorder: Recorder, sampler: Sampler, looked_at: Sequence[Tally], *, walls: Sequence[float], wall_s: Quantity, instrument: str
+) -> WaitTable:
     """The waits of one call.
 
     Args:
-        recorder, sampler: stopped.
+        recorder: stopped, with the calls that were timed.
+        sampler: stopped.
+        looked_at: waits of the calls that the sampler looked at.
         walls: seconds of each recorded call.
         wall_s: wall of a typical one; sums are scaled to it.
         instrument: how it was taken.
     """
     looked = sampler.looked_s
     scale = _Scale(calls=len(walls), sums=wall_s.value / sum(walls), samples=wall_s.value / looked if looked > 0 else 0.0, looked_s=looked)
+    sampled = _grouped(looked_at)
     rows = [
-        *(_timed_wait(row, parts, recorder.caller, scale) for row, parts in _grouped(recorder.tallies).items()),
+        *(_timed_wait(row, parts, sampled.get(row, ()), recorder.caller, scale) for row, parts in _grouped(recorder.tallies).items()),
         *_spin_waits(sampler.spins, recorder.caller, scale),
     ]
-    kept = sorted((wait for wait in rows if wait.total_s.value >= _LEAST_SHARE * wall_s.value), key=lambda wait: -wait.total_s.value)
+    kept = sorted((wait for wait in rows if wait.calls and wait.total_s.value >= _LEAST_SHARE * wall_s.value), key=lambda wait: -wait.total_s.value)
     lines = sorted(sampler.lines.items(), key=lambda line: -line[1])[:_SHOWN]
     return WaitTable(
         waits=tuple(kept[:_SHOWN]),
@@ -64,22 +70,23 @@ class _Scale:
     looked_s: float
 
 
-def _grouped(tallies: Iterable[Tally]) -> dict[_Row, list[tuple[Tally, Any, WaitSum]]]:
+def _grouped(tallies: Iterable[Tally]) -> dict[_Row, list[_Part]]:
     """Waits of all threads by kind, what was waited for, and line; locks made at one line are one."""
-    groups: dict[_Row, list[tuple[Tally, Any, WaitSum]]] = {}
+    groups: dict[_Row, list[_Part]] = {}
     for tally in tallies:
         for (kind, on, place), found in tally.sums.items():
-            if place is not None and found.calls:
+            if place is not None and (found.calls or found.sampled_s):
                 groups.setdefault((kind, on if isinstance(on, str) else on.made, place), []).append((tally, on, found))
     return groups
 
 
-def _timed_wait(row: _Row, parts: Sequence[tuple[Tally, Any, WaitSum]], caller: int, scale: _Scale) -> Wait:
+def _timed_wait(row: _Row, parts: Sequence[_Part], looks: Sequence[_Part], caller: int, scale: _Scale) -> Wait:
     kind, _, place = row
     sums = [found for _, _, found in parts]
     total = sum(found.total_s for found in sums)
     waits = sum(found.calls for found in sums)
-    sampled = sum(found.sampled_s for found in sums)
+    seen = [found for _, _, found in looks]
+    sampled = sum(found.sampled_s for found in seen)
     capacity = max(found.capacity for found in sums)
     moved = sum(found.moved_bytes for found in sums)
     on = parts[0][1]
@@ -98,8 +105,8 @@ def _timed_wait(row: _Row, parts: Sequence[tuple[Tally, Any, WaitSum]], caller: 
         acquisitions=sum(lock.acquisitions for lock in locks) / scale.calls if locks else None,
         held_s=_seconds(_held(locks, scale.calls) * scale.sums) if locks else None,
         longest_s=max(found.longest_s for found in sums),
-        native=min(1.0, sum(found.native_s for found in sums) / sampled) if sampled > 0 else None,
-        asleep=min(1.0, sum(found.asleep_s for found in sums) / sampled) if sampled > 0 else None,
+        native=min(1.0, sum(found.native_s for found in seen) / sampled) if sampled > 0 else None,
+        asleep=min(1.0, sum(found.asleep_s for found in seen) / sampled) if sampled > 0 else None,
         in_flight=sum(found.in_flight for found in sums) / waits if capacity else None,
         capacity=capacity or None,
         moved_bytes=moved / scale.calls if moved else None,

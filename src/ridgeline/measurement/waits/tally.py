@@ -85,14 +85,14 @@ class Recorder:
         self._local = threading.local()
         self._user: dict[CodeType, bool] = {}
 
-    def start(self) -> None:
+    def __enter__(self) -> Recorder:
         """Begin anew; the calling thread is the one that makes the calls."""
         self.caller = get_ident()
         self.tallies, self.contended, self._local = [], {}, threading.local()
         self.recording = True
+        return self
 
-    def stop(self) -> None:
-        """Count no more."""
+    def __exit__(self, *exc: object) -> None:
         self.recording = False
 
     def begin(self, kind: str, on: Any, frame: FrameType | None) -> Tally | None:
