@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ridgeline.core import Action, ChangeTrial, OutputCheck, Quantity, Untried
+from ridgeline.core import Action, ChangeTrial, OutputCheck, Quantity, Sentinels, Untried
 from ridgeline.core.documents import decode, encode
 from ridgeline.diagnosis import next as next_step
 from ridgeline.diagnosis.trials import action_for, confirms, judged_trials
@@ -127,3 +127,16 @@ def test_a_trial_in_the_facts_confirms_the_cause_and_replays():
     assert after.actions == before.actions
     stored = decode(encode(after), type(after))
     assert stored == after
+
+
+def test_threads_are_promised_only_on_cpus_that_others_leave_free():
+    made = facts([row("mm", 0.0095, group="matmul", engine="fma", flop=0.8 * 32e9 * 0.0095, threads=1)])
+
+    def promised(load: float) -> list[float]:
+        busy = msgspec.structs.replace(made, sentinels=Sentinels(run_queue_share=0.0, steal_share=0.0, other_load=load))
+        return [action.speedup[1] for action in next_step(busy).actions if action.action == "parallelise"]
+
+    alone, beside = promised(0.0), promised(2.0)
+    assert alone[0] == pytest.approx(1 / (0.05 + 0.95 / 4), rel=0.01)
+    assert beside[0] == pytest.approx(1 / (0.05 + 0.95 / 2), rel=0.01)
+    assert promised(3.5) == []

@@ -22,6 +22,8 @@ __all__ = ["LowParallelism", "waits_for_threads"]
 _UNBALANCED = 0.75
 #: Waking threads and waiting for them costs some ten microseconds: a shorter kernel does not gain from a second one.
 _SHORTEST_S = 50e-6
+#: CPUs that a quiet system keeps busy by itself.
+_OTHERS = 0.1
 _PARALLEL_GROUPS = ("matmul", "convolution", "attention", "elementwise", "reduction", "normalisation", "movement", "copy", "sort", "gather", "random")
 
 
@@ -47,7 +49,7 @@ class LowParallelism(Rule):
             return
         top = max(parts, key=lambda part: part.share)
         share = case.sum_of(parts)
-        gain = _thread_gain(case, top)
+        gain = min(_thread_gain(case, top), _free_cpus(case) / top.threads)
         dense = top.row.engine is not None and top.row.group in ("matmul", "convolution", "attention") and _compute_bound(top)
         yield Finding(
             cause="low-parallelism",
@@ -61,8 +63,8 @@ class LowParallelism(Rule):
             proposals=(
                 Proposal(
                     action="parallelise",
-                    because=f"{top.threads} of {case.cores} CPUs work; all of them reach {gain:.2f}× here",
-                    gain=(1.0 + 0.6 * (gain - 1.0), gain),
+                    because=f"{top.threads} of {case.cores} CPUs work; all that are free reach {gain:.2f}× here",
+                    gain=(1.0 + 0.6 * max(0.0, gain - 1.0), max(1.0, gain)),
                 ),
             ),
             summary=f"{top.threads} of {case.cores} CPUs do the work",
@@ -132,6 +134,13 @@ def _thread_gain(case: Case, part: Judged) -> float:
         if now and full:
             return max(1.0, full.value / now.value)
     return case.cores / part.threads
+
+
+def _free_cpus(case: Case) -> float:
+    """CPUs that other processes left to this one while it was measured: a thread on a busy CPU brings next to nothing."""
+    seen = case.facts.sentinels
+    load = (seen.other_load or 0.0) if seen is not None else 0.0
+    return case.cores - (load if load > _OTHERS else 0.0)
 
 
 def _waiting_line(case: Case) -> Where:
