@@ -234,10 +234,10 @@ def test_names_keep_their_ends() -> None:
 def test_labels_never_cover_one_another() -> None:
     places = Places(left=0, top=0, right=100, bottom=100)
     spot = (10.0, 50.0, "start")
-    assert places.find("abc", [spot])
-    assert places.find("abc", [spot]) == ""
-    assert places.find("abc", [spot, (10.0, 80.0, "start")])
-    assert places.find("abc", [(99.0, 50.0, "start")]) == ""  # out of the plot
+    assert places.find("abc", [spot], 6.6)
+    assert places.find("abc", [spot], 6.6) == ""
+    assert places.find("abc", [spot, (10.0, 80.0, "start")], 6.6)
+    assert places.find("abc", [(99.0, 50.0, "start")], 6.6) == ""  # out of the plot
     assert places.along("x" * 100, (0, 100), (100, 0)) == ""  # longer than its line
 
 

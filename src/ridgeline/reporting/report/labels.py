@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from ..text import ELLIPSIS, shorten, width
 from .markup import NOTHING, Markup, tag, text
 
-__all__ = ["Places", "short_name"]
+__all__ = ["NAME_CHARACTER", "ROOF_CHARACTER", "Places", "short_name"]
 
-_CHARACTER, _LINE = 6.6, 14.0
+#: Width of a character of a roof's label and of an operator's name, which may be bold, in units of the drawing.
+ROOF_CHARACTER, NAME_CHARACTER = 6.6, 8.0
+_LINE = 14.0
 # Where along a line a label may begin, as parts of the room it leaves.
 _PARTS = (0.02, 0.12, 0.24, 0.36, 0.48, 0.6, 0.72, 0.84, 0.95)
 Box = tuple[float, float, float, float]
@@ -53,17 +55,17 @@ class Places:
         """Keep a circle free of labels."""
         self._upright.append((x - radius, y - radius, x + radius, y + radius))
 
-    def find(self, label: str, places: Sequence[tuple[float, float, str]], *, anyway: bool = False) -> Markup:
+    def find(self, label: str, places: Sequence[tuple[float, float, str]], character: float, *, anyway: bool = False) -> Markup:
         """The label at the first free of `places` (x, baseline, anchor); nothing where all are taken, the first one if it must stand `anyway`."""
         for x, y, anchor in places:
-            box = self._box(label, x, y, anchor)
+            box = _box(label, x, y, anchor, character)
             if self._inside(box) and not any(_overlap(box, other) for other in self._upright):
                 self._upright.append(box)
                 return tag("text", text(label), x=x, y=y, text_anchor=anchor, class_="label")
         if not anyway or not places:
             return NOTHING
         x, y, anchor = places[0]
-        self._upright.append(self._box(label, x, y, anchor))
+        self._upright.append(_box(label, x, y, anchor, character))
         return tag("text", text(label), x=x, y=y, text_anchor=anchor, class_="label")
 
     def along(self, label: str, start: tuple[float, float], end: tuple[float, float]) -> Markup:
@@ -71,7 +73,7 @@ class Places:
         (x1, y1), (x2, y2) = start, end
         angle = math.atan2(y2 - y1, x2 - x1)
         length = math.hypot(x2 - x1, y2 - y1)
-        needed = width(label) * _CHARACTER
+        needed = width(label) * ROOF_CHARACTER
         free = length - needed
         if free <= 0:
             return NOTHING
@@ -86,14 +88,15 @@ class Places:
         turn = f"translate({x:.1f} {y:.1f}) rotate({math.degrees(angle):.2f})"
         return tag("text", text(label), x=0.0, y=-5.0, transform=turn, class_="label")
 
-    def _box(self, label: str, x: float, y: float, anchor: str) -> Box:
-        wide = width(label) * _CHARACTER
-        left = x - wide if anchor == "end" else x
-        return (left, y - _LINE + 3, left + wide, y + 3)
-
     def _inside(self, box: Box) -> bool:
         left, top, right, bottom = self._room
         return box[0] >= left and box[1] >= top and box[2] <= right and box[3] <= bottom
+
+
+def _box(label: str, x: float, y: float, anchor: str, character: float) -> Box:
+    wide = width(label) * character
+    left = x - wide if anchor == "end" else x
+    return (left, y - _LINE + 3, left + wide, y + 3)
 
 
 def _along(x: float, y: float, angle: float) -> float:

@@ -15,7 +15,7 @@ from ridgeline.core import Device, OperatorSummary, Quantity
 from ridgeline.core.units import format_quantity, format_share
 
 from ..text import shorten, width
-from .labels import Places, short_name
+from .labels import NAME_CHARACTER, ROOF_CHARACTER, Places, short_name
 from .markup import NOTHING, Markup, tag, text
 from .roofs import Roof, memory_roofs, peak_roofs
 from .scale import Scale, finite, log_scale
@@ -134,7 +134,9 @@ def _bare(value: float) -> str:
 
 def _roofs(peaks: Sequence[Roof], memories: Sequence[Roof], x: Scale, y: Scale, taken: Places) -> Markup:
     highest = {fewest: max((peak.rate for peak in peaks if peak.fewest == fewest), default=y.high) for fewest in (False, True)}
-    parts = [_diagonal(memory, highest[memory.fewest], x, y, taken) for memory in memories]
+    # The roofs of all threads choose the places of their labels first.
+    ordered = sorted(memories, key=lambda memory: memory.fewest)
+    parts = [_diagonal(memory, highest[memory.fewest], x, y, taken) for memory in ordered]
     slowest = {fewest: [memory.rate for memory in memories if memory.fewest == fewest] for fewest in (False, True)}
     parts += [_horizontal(peak, max(slowest[peak.fewest] or [0.0]), x, y, taken) for peak in peaks]
     return tag("g", *parts, class_="roofs")
@@ -144,7 +146,8 @@ def _horizontal(peak: Roof, fastest: float, x: Scale, y: Scale, taken: Places) -
     """A peak, from where the fastest memory of the same threads reaches it."""
     start = x.clipped(peak.rate / fastest) if fastest > 0 else x.start
     height = y.at(peak.rate)
-    place = taken.find(peak.label, [(x.end - 4 - step, height - 6, "end") for step in (0, 90, 180, 270)], anyway=True)
+    places = [(x.end - 4 - step, height + offset, "end") for offset in (-6, 15) for step in (0, 90, 180, 270)]
+    place = taken.find(peak.label, places, ROOF_CHARACTER, anyway=True)
     return _line(start, height, x.end, height, peak, place)
 
 
@@ -170,12 +173,14 @@ def _radius(point: Point) -> float:
 
 
 def _name(point: Point, x: Scale, y: Scale, taken: Places) -> Markup:
-    left, right = x.at(point.intensity) - _radius(point) - 5, x.at(point.intensity) + _radius(point) + 5
-    middle = y.at(point.rate) + 4
-    below = y.at(point.rate) + _radius(point) + 15
+    radius = _radius(point)
     label = short_name(point.operator.name, _NAME_COLUMNS)
-    centre = x.at(point.intensity) + width(label) * 3.3
-    return taken.find(label, [(right, middle, "start"), (left, middle, "end"), (right, below, "start"), (centre, below, "end"), (left, below, "end")])
+    left, right = x.at(point.intensity) - radius - 5, x.at(point.intensity) + radius + 5
+    # Centred below, as far as the edge of the plot allows.
+    centre = min(x.at(point.intensity) + width(label) * NAME_CHARACTER / 2, x.end - 2)
+    middle, below = y.at(point.rate) + 4, y.at(point.rate) + radius + 15
+    beside = [(right, middle, "start"), (left, middle, "end"), *([(right, below, "start")] if radius < 10 else [])]
+    return taken.find(label, [*beside, *((centre, below + step, "end") for step in (0, 14, 28)), (left, below, "end")], NAME_CHARACTER)
 
 
 def _operator(point: Point, x: Scale, y: Scale, name: Markup, *, main: bool, stop: bool) -> Markup:
