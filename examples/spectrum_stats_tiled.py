@@ -3,7 +3,7 @@
 import numpy as np
 
 _random = np.random.default_rng(55)
-recording = _random.random(60_000_000, dtype=np.float32)
+recording = _random.random(100_000_000, dtype=np.float32)
 PIECE = 131_072
 
 

@@ -1,4 +1,5 @@
-"""`Relayout`: one operator run again as it is and on the layout that suits it, which is the best evidence of what its layout costs."""
+"""`Relayout`: one operator run again as it is and on the layout that suits it, or on tiles that a near cache holds: the best evidence of what the
+order and the distance of its data cost."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ class Relayout(msgspec.Struct, frozen=True, kw_only=True):
         operator: index of its row in the operator table.
         as_is_s: seconds in one call of the target, with the steps it has.
         changed_s: the same on the other layout.
-        layout: that layout, such as `side by side` or `channels last`.
+        layout: that layout: `side by side`, `channels last`, or `in tiles` where the same work was done on one small part again and again.
         executions: how many of the row's executions were repeated.
     """
 

@@ -10,10 +10,11 @@ from ridgeline.core.plugins import plugins
 
 from .case import Case, Finding, Proposal, Rule
 from .causes.layout import unfavourable_candidates
+from .causes.locality import tiles
 from .needs import next_need
 from .verdict import conclude
 
-__all__ = ["Case", "Finding", "Proposal", "Rule", "next", "unfavourable_rows"]
+__all__ = ["Case", "Finding", "Proposal", "Rule", "blockable_rows", "next", "unfavourable_rows"]
 
 
 def next(facts: Facts) -> Need | Diagnosis:  # the design's name for it; the builtin is not used here
@@ -37,3 +38,8 @@ def next(facts: Facts) -> Need | Diagnosis:  # the design's name for it; the bui
 def unfavourable_rows(facts: Facts) -> list[int]:
     """Rows of the operator table that may pay for the layout of their operands, largest share first."""
     return [part.index for part in unfavourable_candidates(Case.of(facts))]
+
+
+def blockable_rows(facts: Facts) -> dict[int, int]:
+    """Rows of the operator table that pass over the same data from afar again and again → bytes of a tile that a near cache would hold."""
+    return tiles(Case.of(facts))

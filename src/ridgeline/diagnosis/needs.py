@@ -7,6 +7,7 @@ from ridgeline.core import Facts, Need
 from .case import Case
 from .causes.cold import first_stands_alone
 from .causes.layout import unfavourable_candidates, uses_onednn
+from .causes.locality import tiles
 from .causes.parallelism import waits_for_threads
 from .causes.waits import wants_waits
 
@@ -67,8 +68,8 @@ def _inside(case: Case) -> list[Need]:
     needs: list[Need] = []
     if case.facts.primitives is None and uses_onednn(case):
         needs.append(Need(level=4, instrument="primitives", because="a library may turn operands around inside its operators"))
-    if case.facts.relayouts is None and unfavourable_candidates(case):
-        needs.append(Need(level=4, instrument="relayouts", because="what the order of the data costs is seen by running it on another"))
+    if case.facts.relayouts is None and (unfavourable_candidates(case) or tiles(case)):
+        needs.append(Need(level=4, instrument="relayouts", because="what order and distance of the data cost shows when they are changed"))
     return needs
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ridgeline.core import BufferUse, Evidence, Primitive, Quantity, Relayout, Where, quotient
+from ridgeline.core import BufferUse, Evidence, Primitive, Quantity, Relayout, Where
 from ridgeline.core.units import format_quantity
 
 from ..case import Case, Finding, Proposal, Rule, measured_share
 from ..judge import BOUND_LOW, Judged
+from ..repeated import IN_TILES, standing
 from ..traffic import evidence, moving
 
 __all__ = ["LayoutConversion", "UnfavourableLayout", "unfavourable_candidates", "uses_onednn"]
@@ -26,8 +27,6 @@ _LEAST_SHARE = 0.05
 _LEAST_BYTES = 4096
 #: The ratio of as-is to changed that counts: anything less may be alignment or where the pages lie.
 _LEAST_RATIO = 1.15
-#: A repetition outside the target stands for the operator within the target when both take about as long.
-_AS_LONG = (0.4, 2.5)
 #: Part of the excess over 1 that a promise of a repetition on made-up data counts on, and the most it may exceed.
 _CAREFUL, _BOLD = 0.6, 1.2
 _CONVERSIONS = ("movement", "copy", "view", "allocation", "random", "blocking", "python")
@@ -147,14 +146,8 @@ def uses_onednn(case: Case) -> bool:
 
 
 def _tried(case: Case) -> Iterator[tuple[Relayout, Quantity]]:
-    """Repetitions that stand for their operator, with the ratio of as-is to changed."""
-    for tried in case.facts.relayouts or ():
-        if not 0 <= tried.operator < len(case.judged) or tried.changed_s.low <= 0:
-            continue
-        taken = case.judged[tried.operator].row.total_s.value
-        ratio = quotient(tried.as_is_s, tried.changed_s, "1", origin=f"repeated outside the target, {tried.executions} executions")
-        if taken > 0 and _AS_LONG[0] <= tried.as_is_s.value / taken <= _AS_LONG[1]:
-            yield tried, ratio
+    """Repetitions on another layout that stand for their operator, with the ratio of as-is to changed."""
+    return ((tried, ratio) for tried, ratio in standing(case) if tried.layout != IN_TILES)
 
 
 def _paying(case: Case) -> Iterator[tuple[Relayout, Quantity]]:

@@ -15,6 +15,7 @@ from ..case import Case, Finding, Proposal, Rule
 from ..chains import chains
 from ..judge import BOUND_LOW, HEALTHY, Judged
 from ..traffic import evidence, fraction, kernel_share, moving
+from .locality import tiles
 
 __all__ = ["Copy", "ElementwiseChain", "Streaming", "WeightTraffic"]
 
@@ -126,6 +127,8 @@ class Streaming(Rule):
         if not case.shares_hold:
             return
         chained = {part.index for chain in chains(case.judged) if chain.traffic_ratio > 1.2 for part in chain.members}
+        # Several passes over the same bytes are no stream: `poor-locality` has them.
+        chained |= set(tiles(case))
         parts = [part for part in case.judged if part.bound in ("bandwidth", "mixed") and part.index not in chained and _streams(part)]
         if not parts:
             return
@@ -159,4 +162,5 @@ def _streams(part: Judged) -> bool:
 
 def _reads_weights(part: Judged) -> bool:
     largest = max((use.size_bytes for use in part.row.reads or ()), default=0)
-    return part.row.group in ("matmul", "attention") and largest * part.row.calls >= _WEIGHT_PART * (part.bytes or 0) > 0
+    # A product of two vectors leaves a number, and neither of them is a weight.
+    return part.row.group in ("matmul", "attention") and bool(part.row.writes) and largest * part.row.calls >= _WEIGHT_PART * (part.bytes or 0) > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ridgeline.core import Facts, PrimitiveTable, Relayout
-from ridgeline.diagnosis import unfavourable_rows
+from ridgeline.diagnosis import blockable_rows, unfavourable_rows
 from ridgeline.measurement.agent import RowToRepeat
 
 from .bench import Bench
@@ -17,12 +17,14 @@ _MOST_ROWS = 8
 
 
 def relayouts(bench: Bench, facts: Facts) -> Facts:
-    """Operators that may pay for their layout, repeated on another one."""
+    """Operators that may pay for their layout or for the distance of their data, repeated on another layout or in tiles."""
     assert facts.operators is not None
-    rows = [(index, facts.operators.rows[index]) for index in unfavourable_rows(facts)[:_MOST_ROWS]]
-    wanted = [RowToRepeat(index=index, name=row.name, shapes=row.shapes, calls=row.calls) for index, row in rows]
+    wanted = []
+    for index, tile_bytes in (*((row, 0) for row in unfavourable_rows(facts)[:_MOST_ROWS]), *blockable_rows(facts).items()):
+        row = facts.operators.rows[index]
+        wanted.append(RowToRepeat(index=index, name=row.name, shapes=row.shapes, calls=row.calls, tile_bytes=tile_bytes))
     seconds = bench.budget_s / 6
-    if any(row.kind.startswith("aten::") for _, row in rows):
+    if any(row.kind.startswith("aten::") for row in facts.operators.rows):
         found: tuple[Relayout, ...] = bench.call("relayouts", tuple[Relayout, ...], rows=wanted, seconds=seconds)
     else:
         found = bench.call_apart("repeated_relayouts", tuple[Relayout, ...], rows=wanted, seconds=seconds)

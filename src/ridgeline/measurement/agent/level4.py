@@ -17,12 +17,13 @@ __all__ = ["RowToRepeat", "primitives", "relayouts", "repeated_relayouts"]
 
 
 class RowToRepeat(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the operator table by what it can be found again by."""
+    """A row of the operator table by what it can be found again by; with `tile_bytes` it is repeated in tiles of that size, not on another layout."""
 
     index: int
     name: str
     shapes: str
     calls: float
+    tile_bytes: int = 0
 
 
 def relayouts(rows: Sequence[RowToRepeat], seconds: float) -> tuple[Relayout, ...]:
@@ -33,7 +34,7 @@ def relayouts(rows: Sequence[RowToRepeat], seconds: float) -> tuple[Relayout, ..
     """
     from ..operators.torch.relayout import relayouts as repeat
 
-    return repeat(held().call, {(row.name, row.shapes): (row.index, row.calls) for row in rows}, seconds)
+    return repeat(held().call, _wanted(rows), seconds)
 
 
 def repeated_relayouts(
@@ -53,7 +54,11 @@ def repeated_relayouts(
     if load is None:
         raise BackendUnavailable("a Python program to record", found=f"a {prepared.info.kind} target", remedy="give a Python function or script")
     iteration, places = detailed_call(load, synchronise=prepared.synchronise, user_files=prepared.user_files)
-    return repeat(iteration, places, {(row.name, row.shapes): (row.index, row.calls) for row in rows}, seconds)
+    return repeat(iteration, places, _wanted(rows), seconds)
+
+
+def _wanted(rows: Sequence[RowToRepeat]) -> dict[tuple[str, str], tuple[int, float, int]]:
+    return {(row.name, row.shapes): (row.index, row.calls, row.tile_bytes) for row in rows}
 
 
 def primitives(spec: TargetSpec, rows: Sequence[RowToRepeat], calls: int = 3, report: Callable[[Any], None] | None = None) -> PrimitiveTable:

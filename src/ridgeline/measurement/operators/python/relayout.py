@@ -1,4 +1,4 @@
-"""`relayouts`: operations of a numpy program repeated as they are and on the layout that suits them.
+"""`relayouts`: operations of a numpy program repeated as they are and on the layout that suits them, or in tiles that a near cache holds.
 
 The operands are made anew with the shapes, steps and places of the recorded ones, in blocks of the recorded sizes, so that the caches are as hard
 pressed as in the program. The other layout has the elements side by side in the order in which the operation visits them; each view of a block gets
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ridgeline.core import Quantity, Relayout
@@ -33,7 +34,7 @@ _MOST_EXECUTIONS = 64
 _LEAST_PASSES = 5
 _MOST_BYTES = 2 * 2**30
 _LINE = 64
-_SIDE_BY_SIDE = "side by side"
+_SIDE_BY_SIDE, _IN_TILES = "side by side", "in tiles"
 
 _Call = Callable[[], Any]
 
@@ -43,14 +44,14 @@ class _NotRepeatable(Exception):
 
 
 def relayouts(
-    iteration: Iteration, places: Sequence[Place], wanted: Mapping[tuple[str, str], tuple[int, float]], seconds: float
+    iteration: Iteration, places: Sequence[Place], wanted: Mapping[tuple[str, str], tuple[int, float, int]], seconds: float
 ) -> tuple[Relayout, ...]:
-    """Repeat rows on both layouts.
+    """Repeat rows both ways.
 
     Args:
         iteration: one call with everything it saw.
         places: of the sites.
-        wanted: (name, shapes) of a row → (its index, executions per call).
+        wanted: (name, shapes) of a row → (its index, executions per call, bytes of a tile or 0 for another layout).
         seconds: for all of them together.
     """
     executions: dict[tuple[str, str], list[Seen]] = {}
@@ -63,30 +64,61 @@ def relayouts(
             executions[row].append(event.seen)
     found = []
     for row, seen in executions.items():
-        index, calls = wanted[row]
         try:
-            found.append(_repeated(index, calls, seen, seconds / len(executions)))
+            found.append(_repeated(*wanted[row], seen, seconds / len(executions)))
         except _NotRepeatable:
             continue
     return tuple(found)
 
 
-def _repeated(index: int, calls: float, seen: Sequence[Seen], seconds: float) -> Relayout:
+def _repeated(index: int, calls: float, tile_bytes: int, seen: Sequence[Seen], seconds: float) -> Relayout:
     try:
-        passes = [[_call(one, memory) for one in seen] for memory in (_Memory(seen, changed=False), _Memory(seen, changed=True))]
-        as_is, changed = _timed(passes[0], passes[1], seconds)
+        memory = _Memory(seen, changed=False)
+        other = _tiled_calls(seen, tile_bytes) if tile_bytes else _calls(seen, _Memory(seen, changed=True))
+        as_is, changed = _timed(_calls(seen, memory), other, seconds)
     except (MemoryError, _NotRepeatable):
         raise _NotRepeatable from None
     except Exception as error:  # whatever the library says of made-up numbers
         raise _NotRepeatable from error
-    factor = calls / len(seen)
+    factor, layout = calls / len(seen), _IN_TILES if tile_bytes else _SIDE_BY_SIDE
     return Relayout(
         operator=index,
         as_is_s=_quantity(as_is, factor, "repeated as it is"),
-        changed_s=_quantity(changed, factor, f"repeated {_SIDE_BY_SIDE}"),
-        layout=_SIDE_BY_SIDE,
+        changed_s=_quantity(changed, factor, f"repeated {layout}"),
+        layout=layout,
         executions=len(seen),
     )
+
+
+def _calls(seen: Sequence[Seen], memory: _Memory) -> list[_Call]:
+    return [_call(one, memory) for one in seen]
+
+
+def _tiled_calls(seen: Sequence[Seen], tile_bytes: int) -> list[_Call]:
+    """The same work tile by tile, always on the same tile: what it costs where the data is near."""
+    found: list[_Call] = []
+    for one in seen:
+        tile, times = _tile(one, tile_bytes)
+        found += [_call(tile, _Memory([tile], changed=False))] * times
+    return found
+
+
+def _tile(seen: Seen, tile_bytes: int) -> tuple[Seen, int]:
+    """The operation on the first rows of its operands, and how often that makes the whole."""
+    arrays = (*seen.inputs, *seen.outputs)
+    lead = max((array.shape[0] for array in arrays if array.shape), default=0)
+    moving = [array for array in arrays if array.shape and array.shape[0] == lead]
+    row_bytes = sum(array.touched_bytes for array in moving) / max(1, lead)
+    rows = int(tile_bytes / row_bytes) if row_bytes else 0
+    if rows < 1 or rows * 2 > lead:
+        raise _NotRepeatable
+
+    def cut(array: ArrayFacts) -> ArrayFacts:
+        shape = (rows, *array.shape[1:]) if array.shape and array.shape[0] == lead else array.shape
+        return msgspec.structs.replace(array, shape=shape, offset=0, buffer_bytes=0)
+
+    tile = msgspec.structs.replace(seen, inputs=tuple(map(cut, seen.inputs)), outputs=tuple(map(cut, seen.outputs)))
+    return tile, -(-lead // rows)
 
 
 def _timed(as_is: Sequence[_Call], changed: Sequence[_Call], seconds: float) -> tuple[list[float], list[float]]:

@@ -1,4 +1,4 @@
-"""`relayouts`: operators of torch repeated as they are and on the layout that suits them.
+"""`relayouts`: operators of torch repeated as they are and on the layout that suits them, or in tiles that a near cache holds.
 
 The operands are made anew with the recorded shapes and steps in storages of the recorded sizes. The other layout is contiguous, and channels last
 for convolutions of images, whose kernels vectorise over channels. What is repeated, and what the ratio means, is decided elsewhere; what cannot be
@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from ridgeline.core import BackendUnavailable, Relayout
 from ridgeline.measurement.medians import median_of
@@ -25,7 +27,7 @@ _MOST_EXECUTIONS = 16
 _LEAST_PASSES = 5
 _MOST_PASSES = 200
 _MOST_BYTES = 2 * 2**30
-_CHANNELS_LAST, _CONTIGUOUS = "channels last", "side by side"
+_CHANNELS_LAST, _CONTIGUOUS, _IN_TILES = "channels last", "side by side", "in tiles"
 
 _Call = Callable[[], Any]
 
@@ -34,12 +36,12 @@ class _NotRepeatable(Exception):
     """An operator that its record does not suffice for."""
 
 
-def relayouts(call: Callable[[], Any], wanted: Mapping[tuple[str, str], tuple[int, float]], seconds: float) -> tuple[Relayout, ...]:
-    """Repeat rows on both layouts.
+def relayouts(call: Callable[[], Any], wanted: Mapping[tuple[str, str], tuple[int, float, int]], seconds: float) -> tuple[Relayout, ...]:
+    """Repeat rows both ways.
 
     Args:
         call: the workload; it is recorded once more.
-        wanted: (name, shapes) of a row → (its index, executions per call).
+        wanted: (name, shapes) of a row → (its index, executions per call, bytes of a tile or 0 for another layout).
         seconds: for all of them together.
 
     Raises:
@@ -57,19 +59,20 @@ def relayouts(call: Callable[[], Any], wanted: Mapping[tuple[str, str], tuple[in
     ]
     found = []
     with torch.no_grad():
-        for (index, calls), executions in chosen:
+        for row, executions in chosen:
             try:
-                found.append(_repeated(torch, index, calls, executions, seconds / len(chosen)))
+                found.append(_repeated(torch, row, executions, seconds / len(chosen)))
             except _NotRepeatable:
                 continue
     return tuple(found)
 
 
-def _repeated(torch: Any, index: int, calls: float, ops: Sequence[RecordedOp], seconds: float) -> Relayout:
-    layout = _CHANNELS_LAST if _is_image_convolution(ops[0]) else _CONTIGUOUS
+def _repeated(torch: Any, row: tuple[int, float, int], ops: Sequence[RecordedOp], seconds: float) -> Relayout:
+    index, calls, tile_bytes = row
+    layout = _IN_TILES if tile_bytes else _CHANNELS_LAST if _is_image_convolution(ops[0]) else _CONTIGUOUS
     try:
         as_is = [_call(torch, op, _Storages(torch, op, None)) for op in ops]
-        changed = [_call(torch, op, _Storages(torch, op, layout)) for op in ops]
+        changed = _tiled(torch, ops, tile_bytes) if tile_bytes else [_call(torch, op, _Storages(torch, op, layout)) for op in ops]
         walls = _timed(as_is, changed, seconds)
     except _NotRepeatable:
         raise
@@ -83,6 +86,20 @@ def _repeated(torch: Any, index: int, calls: float, ops: Sequence[RecordedOp], s
         layout=layout,
         executions=len(ops),
     )
+
+
+def _tiled(torch: Any, ops: Sequence[RecordedOp], tile_bytes: int) -> list[_Call]:
+    """The same work tile by tile, always on the same tile: what it costs where the data is near."""
+    found: list[_Call] = []
+    for op in ops:
+        uses = [use for use in (*op.inputs, *op.written) if use.shape]
+        lead = max((use.shape[0] for use in uses), default=0)
+        row_bytes = sum({use.buffer: use.touched_bytes for use in uses if use.shape[0] == lead}.values()) / max(1, lead)
+        rows = int(tile_bytes / row_bytes) if row_bytes else 0
+        if rows < 1 or rows * 2 > lead:
+            raise _NotRepeatable
+        found += [_call(torch, op, _Storages(torch, op, None, (lead, rows)))] * -(-lead // rows)
+    return found
 
 
 def _timed(as_is: Sequence[_Call], changed: Sequence[_Call], seconds: float) -> tuple[list[float], list[float]]:
@@ -109,15 +126,17 @@ def _is_image_convolution(op: RecordedOp) -> bool:
 class _Storages:
     """Storages as the recorded ones, and tensors in them: as they were, or on the other layout."""
 
-    def __init__(self, torch: Any, op: RecordedOp, layout: str | None) -> None:
+    def __init__(self, torch: Any, op: RecordedOp, layout: str | None, cut: tuple[int, int] | None = None) -> None:
         uses = [use for use in (*op.inputs, *op.written) if use.numel]
         if sum(max(use.storage_bytes, use.touched_bytes) for use in uses) > _MOST_BYTES:
             raise _NotRepeatable
-        self._torch, self._layout = torch, layout
+        self._torch, self._layout, self._cut = torch, layout, cut
         self._made: dict[tuple[object, ...], Any] = {}
 
     def tensor(self, use: TensorUse) -> Any:
         """A tensor like the recorded one, made at first sight."""
+        if self._cut is not None and use.shape and use.shape[0] == self._cut[0]:
+            use = msgspec.structs.replace(use, shape=(self._cut[1], *use.shape[1:]), offset=0, storage_bytes=0)
         key = (use.buffer, use.offset, use.shape, use.stride)
         if key not in self._made:
             self._made[key] = self._filled(use)
