@@ -98,4 +98,4 @@ def _reason(trial: ChangeTrial, verdict: str, tail: str, kept: bool) -> str:
         return f"faster, and not recommended: {trial.output.reason}"
     if verdict == "faster" and tail == "slower":
         return "its median is faster and its 95th percentile slower: not recommended"
-    return trial.output.reason if trial.output.state == "differs" else ""
+    return trial.output.reason

@@ -5,7 +5,7 @@ The judgement is the diagnosis's; here is only decided how it is written.
 
 from __future__ import annotations
 
-from ridgeline.core import Diagnosis, Tried
+from ridgeline.core import Diagnosis, Tried, Untried
 from ridgeline.core.units import format_speedup
 
 from .page import Block, Cell, Column, Item, Items, Section, Table, missing, speedup, words
@@ -33,12 +33,7 @@ def tried_sections(diagnosis: Diagnosis) -> tuple[Section, ...]:
         rows = tuple(_row(trial) for trial in diagnosis.tried)
         blocks.append(Table(caption="changes that were tried beside the original, against their promise", columns=_COLUMNS, rows=rows))
     notes = tuple(Item(title=trial.change or trial.action, detail=_capital(trial.reason)) for trial in diagnosis.tried if trial.reason)
-    left = tuple(
-        Item(
-            title=f"not tried: {other.action}" + (f" ({other.change})" if other.change and other.change != other.action else ""), detail=other.reason
-        )
-        for other in diagnosis.untried
-    )
+    left = tuple(Item(title=f"not tried: {_name(other)}", detail=other.reason) for other in diagnosis.untried)
     if notes or left:
         blocks.append(Items(items=(*notes, *left)))
     return (Section(title="What was tried", blocks=tuple(blocks)),)
@@ -63,6 +58,13 @@ def _output(trial: Tried) -> str:
     if trial.verdict == "failed":
         return "none"
     return "CHANGED" if trial.output == "differs" else "not comparable"
+
+
+def _name(other: Untried) -> str:
+    """The action, and the change that would have carried it out."""
+    if other.change in ("", other.action):
+        return other.action
+    return f"{other.action} ({other.change})" if other.action else other.change
 
 
 def _capital(text: str) -> str:

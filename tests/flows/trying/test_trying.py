@@ -171,3 +171,14 @@ def test_promises_are_counted_by_action(found):
     assert line.rate.value == 0.5
     assert report.controls == {"same": 1}
     assert counted("here", []).total.rate is None
+
+
+def test_a_call_too_slow_for_the_budget_is_not_begun(program, found, full_diagnosis):
+    import msgspec
+
+    facts, spec = given_facts(program, "same")
+    truth = msgspec.structs.replace(full_diagnosis.ground_truth, median_s=30.0)
+    slow = msgspec.structs.replace(found, ground_truth=truth)
+    after = try_changes(slow, facts, spec, Trying(budget_s=90.0), report=lambda label, fraction: None)
+    assert after.trials == ()
+    assert all("at least 420 s of calls" in other.reason for other in after.untried)

@@ -168,8 +168,9 @@ def _outputs(trial: _Trial, original: Worker, changed: Worker) -> OutputCheck:
 def _worker(trial: _Trial, *, changed: bool) -> Iterator[Worker]:
     spec = trial.change.before(trial.spec, trial.machine) if changed else trial.spec
     limits = Limits(wall_s=trial.limit_s, cpus=trial.change.cpus(trial.machine) if changed else None)
-    # One hash seed for both: the order of a set is no output of the change.
-    with Worker(limits=limits, environment={"PYTHONHASHSEED": "0", **worker_environment(spec)}) as worker:
+    # One hash seed for both, since the order of a set is no output of the change; compiled code goes when the trials are over.
+    surroundings = {"PYTHONHASHSEED": "0", "TORCHINDUCTOR_CACHE_DIR": str(trial.folder / "compiled")}
+    with Worker(limits=limits, environment={**surroundings, **worker_environment(spec)}) as worker:
         yield worker
 
 

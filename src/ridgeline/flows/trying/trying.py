@@ -24,6 +24,8 @@ DEFAULT_BUDGET_S = 90.0
 #: Seconds of blocks of one trial: at least so many, and so many calls of a slow target, six pairs and their warm-up.
 _TRIAL_S, _TRIAL_CALLS = 4.0, 16.0
 _OUT_OF_TIME = "the time for trying was spent; allow more with --try-budget"
+#: Calls of the shortest trial: first ones, outputs, warm-up and three pairs of blocks.
+_LEAST_CALLS = 14.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +64,11 @@ def try_changes(
     with tempfile.TemporaryDirectory(prefix="ridgeline-") as folder:
         for index, candidate in enumerate(chosen):
             left_s = trying.budget_s - (time.monotonic() - began)
-            if index and left_s < dearest_s:
+            if left_s < (dearest_s if index else 0.0):
                 facts = _without(facts, candidate, _OUT_OF_TIME)
+                continue
+            if _LEAST_CALLS * call_s > trying.budget_s:
+                facts = _without(facts, candidate, f"a trial takes at least {_LEAST_CALLS * call_s:.0f} s of calls; allow more with --try-budget")
                 continue
             before = time.monotonic()
             facts = _tried(facts, spec, candidate, _seconds(call_s, trying.budget_s), call_s, Path(folder), _part(report, index, len(chosen)))
