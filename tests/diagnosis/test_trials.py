@@ -140,3 +140,14 @@ def test_threads_are_promised_only_on_cpus_that_others_leave_free():
     assert alone[0] == pytest.approx(1 / (0.05 + 0.95 / 4), rel=0.01)
     assert beside[0] == pytest.approx(1 / (0.05 + 0.95 / 2), rel=0.01)
     assert promised(3.5) == []
+
+
+def test_a_neighbour_that_stretches_all_of_a_call_does_not_shrink_what_keeping_memory_is_worth():
+    operator = row("add", 0.009, group="elementwise", engine="add", flop=1e6, reads=(buffer(1, 40 * MB),), writes=(buffer(2, 40 * MB, fresh=True),))
+
+    def promised(**shares: float) -> tuple[float, float]:
+        made = facts([operator], wall_split=split(**shares))
+        return next(action.speedup for action in next_step(made).actions if action.action == "change-allocator")
+
+    # Half of the running time either way: alone, and with a tenth of the wall spent waiting for a CPU.
+    assert promised(system=0.45, waiting=0.1) == pytest.approx(promised(system=0.5))

@@ -111,6 +111,8 @@ class Allocation(Rule):
         # System time without memory behind it is not allocation: it is reading, writing or waking.
         if share < _LEAST or not case.system_is_memory():
             return
+        # Waiting for a CPU stretches all of the program alike: what is deleted is a share of the time in which it ran.
+        running = min(1.0, share / max(0.1, 1.0 - case.share_of("waiting")))
         place = max(case.fresh_parts, key=fresh_bytes, default=None)
         yield Finding(
             cause="allocation",
@@ -127,9 +129,13 @@ class Allocation(Rule):
                     action="reuse-buffers",
                     because=f"{share:.0%} of the wall is the kernel clearing fresh pages; kept buffers fault once",
                     gain=(4.0, 20.0),
+                    share=running,
                 ),
                 Proposal(
-                    action="change-allocator", because="an allocator that keeps freed blocks does not return them to the kernel", gain=(1.5, 20.0)
+                    action="change-allocator",
+                    because="an allocator that keeps freed blocks does not return them to the kernel",
+                    gain=(1.5, 20.0),
+                    share=running,
                 ),
             ),
             summary=f"{share:.0%} of the wall is system time for fresh memory ({case.faults:.0f} page faults a call)",
