@@ -1,6 +1,6 @@
 """Other people's counters of work, each as a function from a case of the suite to a number in the counter's own unit.
 
-This module decides how a counter is asked and nothing else: what its number means, and why it is not ours, is in `explanations`. A counter that is not
+This module decides how a counter is asked and nothing else: what its number means, and why it is not ours, is in `explanations`. One that is not
 installed is left out; one that cannot take a case says so by an exception.
 """
 

@@ -70,8 +70,9 @@ def table(results: dict[str, Any]) -> str:
     lines = [
         "## What counters of work say",
         "",
-        f"{results['date']}: {', '.join(f'{name} {version}' for name, version in results['versions'].items())}. Ours is worked out by hand in `tests/work/suite`;",
-        "a number in brackets is the reason why theirs differs, `?` one that nobody knows, `~` one whose arithmetic was not traced, — no such form.",
+        f"{results['date']}: {', '.join(f'{name} {version}' for name, version in results['versions'].items())}.",
+        "Ours is worked out by hand in `tests/work/suite`; a number in brackets is the reason why theirs differs, `?` one that nobody knows, `~` one",
+        "whose arithmetic was not traced, — no such form.",
         "",
         f"| case | engine | ours | {' | '.join(names)} |",
         f"|---|---|---:|{'---:|' * len(names)}",

@@ -223,6 +223,11 @@ def _divide(node: Any, arrays: list[Any]) -> Any:
     return (np.sign(arrays[0]) * np.sign(arrays[1]) * (np.abs(arrays[0]) // np.abs(arrays[1]))).astype(arrays[0].dtype)
 
 
+def _modulo(node: Any, arrays: list[Any]) -> Any:
+    """The sign of the divisor, or with `fmod` that of the dividend."""
+    return np.fmod(*arrays) if _integer(node, "fmod", 0) else np.mod(*arrays)
+
+
 def _reduced(function: Callable[..., Any]) -> Callable[[Any, list[Any]], Any]:
     def evaluate(node: Any, arrays: list[Any]) -> Any:
         keep = bool(_integer(node, "keepdims", 1))
@@ -241,7 +246,8 @@ def _pointwise(function: Callable[..., Any]) -> Callable[[Any, list[Any]], Any]:
 
 
 _FUNCTIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
-    "Add": _pointwise(np.add), "Sub": _pointwise(np.subtract), "Mul": _pointwise(np.multiply), "Div": _divide, "Neg": _pointwise(np.negative),
+    "Add": _pointwise(np.add), "Sub": _pointwise(np.subtract), "Mul": _pointwise(np.multiply), "Div": _divide, "Mod": _modulo,
+    "Neg": _pointwise(np.negative),
     "Equal": _pointwise(np.equal), "Less": _pointwise(np.less), "Greater": _pointwise(np.greater), "LessOrEqual": _pointwise(np.less_equal),
     "GreaterOrEqual": _pointwise(np.greater_equal), "Not": _pointwise(np.logical_not), "And": _pointwise(np.logical_and),
     "Or": _pointwise(np.logical_or), "Where": _pointwise(np.where), "Floor": _pointwise(np.floor), "Ceil": _pointwise(np.ceil),

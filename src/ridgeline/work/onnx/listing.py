@@ -75,7 +75,8 @@ def _op(part: Placed, folded: set[str]) -> Op:
         write_bytes=work.write_bytes,
         trips=part.trips,
         reason="; ".join(text for text in (work.reason or _untyped(work), part.note) if text),
-        attributes={"group": work.group, **{name: _text(value) for name, value in node.attributes.items()}},
+        # A convolution has an attribute of that name, which stands beside as `groups`.
+        attributes={"group": work.group, **{"groups" if name == "group" else name: _text(value) for name, value in node.attributes.items()}},
     )
 
 
