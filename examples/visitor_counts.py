@@ -7,14 +7,14 @@ import numpy as np
 
 pool = ThreadPoolExecutor(max_workers=4)
 table_lock = threading.Lock()
-slices = [np.linspace(0.1, 1.0, 40_000) + number for number in range(4)]
+slices = [np.linspace(0.1, 1.0, 100_000) + number for number in range(4)]
 scratch = [np.empty_like(part) for part in slices]
 totals = np.zeros(4)
 
 
 def smooth(part, work):
     np.copyto(work, part)
-    for _ in range(40):
+    for _ in range(16):
         np.multiply(work, part, out=work)
         np.sqrt(work, out=work)
     return float(work[-1])

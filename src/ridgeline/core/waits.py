@@ -17,7 +17,7 @@ WaitKind = Literal["lock", "condition", "queue", "future", "join", "device", "tr
 class Wait(msgspec.Struct, frozen=True, kw_only=True):
     """Waits of one kind at one place, per call of the target, all threads together.
 
-    What went on meanwhile is told by two shares of the waiting time; the rest of it, somebody held or wanted the interpreter's lock.
+    What went on meanwhile is told by three shares of the waiting time; what they leave is not clear.
 
     Args:
         kind: what was waited for; `spin`: the thread was busy asking whether something had happened; `transfer`: a copy to or from a device.
@@ -33,6 +33,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
         longest_s: the longest single wait; null if not timed one by one.
         native: share of the waiting in which the holder (of a lock) or any other thread worked without the interpreter's lock; null if not sampled.
         asleep: share of the waiting in which the holder or every other thread slept; null if not sampled.
+        interpreted: share of the waiting in which the holder or another thread ran or wanted to run Python, and the interpreter's lock was taken.
         in_flight: tasks that the pool of a future had not finished when its wait began, on average; null if not counted.
         capacity: workers of that pool; null if there is none.
         moved_bytes: bytes that a transfer moved in one call of the target; null if not known.
@@ -51,16 +52,10 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     longest_s: float | None = None
     native: float | None = None
     asleep: float | None = None
+    interpreted: float | None = None
     in_flight: float | None = None
     capacity: int | None = None
     moved_bytes: float | None = None
-
-    @property
-    def interpreted(self) -> float:
-        """Share of the waiting in which what was waited for held or wanted the interpreter's lock; 0 where nothing was sampled."""
-        if self.native is None or self.asleep is None:
-            return 0.0
-        return max(0.0, 1.0 - self.native - self.asleep)
 
 
 class BusyLine(msgspec.Struct, frozen=True, kw_only=True):

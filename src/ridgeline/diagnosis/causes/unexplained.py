@@ -12,6 +12,7 @@ from ridgeline.core import Evidence, Where
 
 from ..case import Case, Finding, Rule, measured_share
 from ..judge import Judged
+from .waits import knows_why_it_waits
 
 __all__ = ["UNKNOWN", "Unexplained"]
 
@@ -56,7 +57,7 @@ class Unexplained(Rule):
 
     def _native(self, case: Case) -> Iterator[Finding]:
         share = case.share_of("kernels") - case.dispatch_share
-        if share < _LEAST:
+        if share < _LEAST or knows_why_it_waits(case):
             return
         spots = case.facts.hot_spots
         spot = max(spots.spots, key=lambda s: s.samples, default=None) if spots else None

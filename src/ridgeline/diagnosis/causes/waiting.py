@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ridgeline.core import HotSpot, Where
+from ridgeline.core import HotSpot, Wait, Where
 
 from ..case import Case, Finding, Proposal, Rule, measured_share
 
@@ -25,7 +25,8 @@ class InputOutput(Rule):
     def findings(self, case: Case) -> Iterator[Finding]:
         """Yield at most one finding with the line that waits longest."""
         blocked = case.share_of("blocked")
-        calling = 0.0 if case.system_is_memory() else case.share_of("system")
+        # A loop that gives its CPU away again and again is in the kernel for nothing: that is no input and no output.
+        calling = 0.0 if case.system_is_memory() else case.share_of("system") * (1.0 - case.spinning)
         if blocked + calling < _LEAST:
             return
         where = _where(case)
@@ -39,6 +40,7 @@ class InputOutput(Rule):
                 measured_share("system calls", calling, origin="system time without fresh memory behind it"),
             ),
             proposals=(
+                *_children_at_once(case),
                 Proposal(
                     action="cache",
                     because=f"{blocked:.0%} of the wall is waiting and {calling:.0%} is in system calls; a result kept from before needs neither",
@@ -52,7 +54,7 @@ class InputOutput(Rule):
                     share=1.0,
                 ),
             ),
-            summary=f"{blocked:.0%} of the wall is asleep, waiting for something outside the process"
+            summary=f"{blocked:.0%} of the wall is asleep, waiting for {_what(case)}"
             + (f", {calling:.0%} is in system calls" if calling >= 0.05 else ""),
         )
 
@@ -63,7 +65,46 @@ def _overlap(blocked: float) -> tuple[float, float]:
     return 1.0 + (best - 1.0) / 2, best
 
 
+def _children(case: Case) -> list[Wait]:
+    """Waits of the caller for child processes, the longest first."""
+    table = case.facts.waits
+    waits = [wait for wait in table.waits if wait.kind == "process" and wait.caller_s.value > 0] if table is not None else []
+    return sorted(waits, key=lambda wait: -wait.caller_s.value)
+
+
+def _children_share(case: Case) -> float:
+    table = case.facts.waits
+    return min(1.0, sum(wait.caller_s.value for wait in _children(case)) / table.wall_s.value) if table is not None else 0.0
+
+
+def _what(case: Case) -> str:
+    waits = _children(case)
+    if not waits or _children_share(case) < case.share_of("blocked") / 2:
+        return "something outside the process"
+    count = sum(wait.calls for wait in waits)
+    return f"{count:.0f} child processes, one after another" if count >= 1.5 else "a child process"
+
+
+def _children_at_once(case: Case) -> Iterator[Proposal]:
+    """Several children that are waited for one after another could run at once: the longest instead of the sum, and no more at a time than CPUs."""
+    waits, share = _children(case), _children_share(case)
+    count = sum(wait.calls for wait in waits)
+    total = sum(wait.caller_s.value for wait in waits)
+    if count < 1.5 or share < _LEAST or total <= 0:
+        return
+    longest = max(min(wait.longest_s or total, wait.caller_s.value) for wait in waits)
+    together = max(min(longest / total, 1.0), 1.0 / min(count, case.cores))
+    gain = 1.0 / together
+    if gain >= 1.1:
+        because = f"{count:.0f} child processes take {share:.0%} of the wall one after another; started together they take the time of the longest"
+        yield Proposal(action="parallelise", because=f"{because}, on {case.cores} CPUs", gain=(1.0 + (gain - 1.0) / 2, gain), share=share)
+
+
 def _where(case: Case) -> Where:
+    children = _children(case)
+    if children and children[0].site is not None and _children_share(case) >= case.share_of("blocked") / 2:
+        site = children[0].site
+        return Where(function=site.function, file=site.file, line=site.line)
     blocking = [part for part in case.judged if part.row.group == "blocking"]
     if blocking and case.shares_hold:
         return case.where(max(blocking, key=lambda part: part.share))

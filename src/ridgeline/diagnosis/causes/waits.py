@@ -27,6 +27,8 @@ _ONE_AT_A_TIME = 1.5
 _MOST_GAIN = 10.0
 #: Shares that come from looks at threads may be this far off.
 _LOOKS_ERR = 0.1
+#: Rank of a share whose cause is known and whose gain is not: a little more than that of an unexplained one.
+_NO_PROMISE = 0.35
 #: Part of the samples that two lines of one function hold where a loop may only be asking.
 _TWO_LINES = 0.5
 #: Rows of a device's profile in which the host waits for the device.
@@ -57,16 +59,16 @@ class LockContention(Rule):
             return
         top = max(waits, key=lambda wait: wait.total_s.value)
         threads = 1.0 + waited / held
-        gain = _bounded(case, share, _side_by_side(case, top, threads, threads))
+        low, gain = _side_by_side(case, share, top, (threads, threads))
         yield Finding(
             cause="lock-contention",
             bound="latency",
             share=share,
             where=_where(top.site),
             evidence=tuple(_lock_evidence(waits, held, wall, threads)),
-            proposals=(_remove_lock(top, threads, gain),) if gain >= _LEAST_GAIN and not _disturbed(case) else (),
+            proposals=(_remove_lock(top, threads, (low, gain)),) if gain >= _LEAST_GAIN and not _disturbed(case) else (),
             summary=_lock_summary(case, on, top, waited / wall, share, gain),
-            rank=None if gain >= _LEAST_GAIN else 0.0,
+            rank=0.0 if gain < _LEAST_GAIN else _NO_PROMISE * share if _disturbed(case) else None,
         )
 
 
@@ -84,12 +86,12 @@ def _lock_evidence(waits: Sequence[Wait], held: float, wall: float, threads: flo
         yield measured_share("held while working without the interpreter's lock", top.native, origin="thread states")
 
 
-def _remove_lock(top: Wait, threads: float, gain: float) -> Proposal:
+def _remove_lock(top: Wait, threads: float, gain: tuple[float, float]) -> Proposal:
     held_by = f", held at {_line(top.holder)}" if top.holder else ""
     return Proposal(
         action="remove-lock",
         because=f"{threads:.1f} threads are at the lock at a time{held_by}; with the work outside of it they run side by side",
-        gain=_careful(gain),
+        gain=gain,
     )
 
 
@@ -98,7 +100,7 @@ def _lock_summary(case: Case, on: str, top: Wait, waited: float, share: float, g
     if top.holder is not None:
         said += f" (at {_line(top.holder)})"
     if gain < _LEAST_GAIN:
-        why = "what runs inside it needs the interpreter's lock" if top.interpreted >= 0.5 else "the CPUs are busy without it"
+        why = "what runs inside it needs the interpreter's lock" if (top.interpreted or 0.0) >= 0.3 else "the CPUs are busy without it"
         return f"{said}; removing it gains nothing, since {why}"
     if _disturbed(case):
         return f"{said}; watching it changed the time too much for a promise"
@@ -128,13 +130,13 @@ class SpinWait(Rule):
             evidence=(
                 measured_share("time in the loop ÷ wall", share, origin="sampled lines and the loop's source"),
                 measured_share("meanwhile others worked without the interpreter's lock", top.native or 0.0, origin="CPU clocks"),
-                measured_share("meanwhile others held or wanted it", top.interpreted, origin="CPU clocks"),
+                measured_share("meanwhile others held or wanted it", top.interpreted or 0.0, origin="CPU clocks"),
                 measured_share("meanwhile nothing else ran", top.asleep or 0.0, origin="CPU clocks"),
             ),
             proposals=tuple(_block_instead(case, top, gain)),
             summary=f"a loop asks `{top.on}` again and again and makes no progress",
             # It names what the time is, which is worth more than not knowing, even where only CPU time is to be had.
-            rank=None if gain[0] >= _LEAST_GAIN else 0.35 * share,
+            rank=None if gain[0] >= _LEAST_GAIN else _NO_PROMISE * share,
         )
 
 
@@ -150,7 +152,7 @@ def _spin_gain(case: Case, top: Wait, share: float) -> tuple[float, float]:
     def gain(rest: float, used: float) -> float:
         return 1.0 / (rest + (1.0 - rest) * used)
 
-    rest = 1.0 - top.interpreted
+    rest = 1.0 - (top.interpreted or 0.0)
     return _careful(gain(rest, used))[0], gain(max(0.0, rest - _LOOKS_ERR), 0.8 * used)
 
 
@@ -188,8 +190,8 @@ class Synchronisation(Rule):
         most = min(float(top.capacity), top.calls)
         # What a process pool does is asleep as seen from here; it needs CPUs all the same.
         asleep = min(most, case.cores) if "Process" in top.on else most
-        gain = _bounded(case, share, _side_by_side(case, top, most, asleep))
-        if share < _LEAST or gain < _LEAST_GAIN:
+        gain = _side_by_side(case, share, top, (most, asleep))
+        if share < _LEAST or gain[1] < _LEAST_GAIN:
             return
         yield Finding(
             cause="synchronisation",
@@ -207,7 +209,7 @@ class Synchronisation(Rule):
                     action="remove-sync",
                     because=f"{top.calls:.0f} tasks go one at a time through {top.capacity} workers; submitted first and collected afterwards, "
                     f"{min(most, case.cores):.0f} run side by side, as long as none needs the result of another",
-                    gain=_careful(gain),
+                    gain=gain,
                 ),
             ),
             summary=f"each of {top.calls:.0f} tasks is waited for before the next is given to the pool of {top.capacity}",
@@ -302,7 +304,7 @@ class TakingTurns(Rule):
 def _turns(case: Case) -> float:
     """Share of the wall in which the caller waits for threads that held or wanted the interpreter's lock."""
     waits = [wait for kind in _FOR_THREADS for wait in _waits(case, kind)]
-    return min(1.0, sum(wait.caller_s.value * wait.interpreted for wait in waits) / _wall(case)) if waits else 0.0
+    return min(1.0, sum(wait.caller_s.value * (wait.interpreted or 0.0) for wait in waits) / _wall(case)) if waits else 0.0
 
 
 def knows_why_it_waits(case: Case) -> bool:
@@ -353,14 +355,25 @@ def _disturbed(case: Case) -> bool:
     return table is not None and any(record.perturbed for record in case.facts.levels if record.instrument == table.instrument)
 
 
-def _side_by_side(case: Case, wait: Wait, threads: float, sleepers: float) -> float:
+def _side_by_side(case: Case, share: float, wait: Wait, most: tuple[float, float]) -> tuple[float, float]:
     """Gain when what is waited for runs side by side: native work on CPUs, sleep on threads, the interpreter on none.
 
-    1 ÷ (native ÷ min(threads, CPUs) + asleep ÷ sleepers + interpreted); 1 where it is not known what went on.
+    1 ÷ (native ÷ min(n, CPUs) + asleep ÷ m + interpreted), half of it at the least; 1 where it is not known what went on.
+
+    Args:
+        share: of the wall that gains.
+        most: (n, m) how many run at the same time at the most, at work and asleep.
     """
     if wait.native is None or wait.asleep is None:
-        return 1.0
-    return 1.0 / (wait.native / max(1.0, min(threads, case.cores)) + wait.asleep / max(1.0, sleepers) + wait.interpreted)
+        return 1.0, 1.0
+    work, sleep = max(1.0, min(most[0], case.cores)), max(1.0, most[1])
+    # What is not clear counts as the interpreter's: it promises nothing.
+    rest = max(0.0, 1.0 - wait.native - wait.asleep)
+    best = 1.0 / (wait.native / work + wait.asleep / sleep + rest)
+    # What was taken for the interpreter's may have been work by as much as looks are off.
+    error = min(rest, _LOOKS_ERR) if best >= _LEAST_GAIN else 0.0
+    high = 1.0 / ((wait.native + error) / work + wait.asleep / sleep + rest - error)
+    return _bounded(case, share, _careful(best)[0]), _bounded(case, share, high)
 
 
 def _bounded(case: Case, share: float, gain: float) -> float:

@@ -1,9 +1,11 @@
 """What goes on while threads wait: a thread that looks at all others at a steady rate and holds the interpreter's lock while it looks.
 
 Each look is a timer's instant. If the sampler had to wait for the interpreter's lock (it came late, its own run queue taken out), somebody held the
-lock at that instant. If not, whatever the kernel shows as running now works without the lock: native code that other threads could run beside.
-A thread inside a timed wait, or one that has not run for a while, sleeps; all others want the lock, since turns at it change hands. Looks are weighed by the time since the last one. While it looks, threads take shorter turns at the interpreter's lock than
-they would: with the usual 5 ms a shorter piece of Python is never seen, only its end. So its shares are used, and no time of the calls it looks at.
+lock at that instant. If not, whatever the kernel shows as running now works without the lock: native code that other threads could run beside. A
+thread inside a timed wait, or one that has not run for a while, sleeps. Looks are weighed by the time since the last one.
+
+While it looks, threads take shorter turns at the interpreter's lock than they would: with the usual 5 ms a shorter piece of Python is never seen,
+only its end. So its shares are used, and no time of the calls it looks at.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ class SpinSum:
     total_s: float = 0.0
     native_s: float = 0.0
     asleep_s: float = 0.0
+    interpreted_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -56,9 +59,11 @@ class _Thread:
 
 @dataclass(slots=True)
 class _Look:
-    """One look: seconds since the last one, who worked without the interpreter's lock, who ran or wanted to run Python, who is just waking up."""
+    """One look: seconds since the last one, who worked without the interpreter's lock, who ran or wanted to run Python, who is
+    just waking up, and whether the interpreter's lock was taken."""
 
     seconds: float
+    taken: bool
     native: set[int] = field(default_factory=set)
     wanting: set[int] = field(default_factory=set)
     waking: set[int] = field(default_factory=set)
@@ -117,14 +122,14 @@ class Sampler:
         running = set() if taken else {ident for ident, native in threads.items() if _runs(native)}
         tallies = {tally.ident: tally for tally in list(self._recorder.tallies)}
         waiting = {ident for ident, tally in tallies.items() if tally.key is not None}
-        look = _Look(seconds=since, native=running - waiting, waking=running & waiting)
+        look = _Look(seconds=since, taken=taken, native=running - waiting, waking=running & waiting)
         for ident, native in threads.items():
             self._follow(ident, _cpu_s(native), now, since)
             if ident not in waiting and ident not in look.native and now - self._threads[ident].ran_at < _ASLEEP_AFTER_S:
                 look.wanting.add(ident)
         self.looked_s += since
-        self.wanting_s += since * len(look.wanting)
-        for ident in look.wanting:
+        self.wanting_s += since * len(look.wanting) if taken else 0.0
+        for ident in look.wanting if taken else ():
             place = self._recorder.place(frames[ident])
             if place is not None:
                 self.lines[place] += since
@@ -156,6 +161,8 @@ class Sampler:
                 found.native_s += look.seconds
             elif not others & look.wanting:
                 found.asleep_s += look.seconds
+            elif look.taken:
+                found.interpreted_s += look.seconds
 
     def _spins(self, frames: dict[int, FrameType], tallies: dict[int, Tally], look: _Look) -> None:
         for ident, frame in frames.items():
@@ -174,6 +181,8 @@ class Sampler:
                 found.native_s += look.seconds
             elif beside < _HARDLY and not look.wanting - {ident}:
                 found.asleep_s += look.seconds
+            else:
+                found.interpreted_s += look.seconds
 
     def _loop_at(self, place: Place) -> PollLoop | None:
         """The innermost polling loop around a line."""

@@ -107,6 +107,7 @@ def _timed_wait(row: _Row, parts: Sequence[_Part], looks: Sequence[_Part], calle
         longest_s=max(found.longest_s for found in sums),
         native=min(1.0, sum(found.native_s for found in seen) / sampled) if sampled > 0 else None,
         asleep=min(1.0, sum(found.asleep_s for found in seen) / sampled) if sampled > 0 else None,
+        interpreted=min(1.0, sum(found.interpreted_s for found in seen) / sampled) if sampled > 0 else None,
         in_flight=sum(found.in_flight for found in sums) / waits if capacity else None,
         capacity=capacity or None,
         moved_bytes=moved / scale.calls if moved else None,
@@ -144,6 +145,7 @@ def _spin_waits(spins: dict[tuple[int, Place, str], SpinSum], caller: int, scale
             threads=len({ident for ident, _ in parts}),
             native=min(1.0, sum(found.native_s for _, found in parts) / total),
             asleep=min(1.0, sum(found.asleep_s for _, found in parts) / total),
+            interpreted=min(1.0, sum(found.interpreted_s for _, found in parts) / total),
         )
 
 

@@ -34,7 +34,7 @@ get_ident = threading.get_ident
 
 @dataclass(slots=True)
 class WaitSum:
-    """Sums of one key in one thread. Seconds; `sampled_s`, `native_s` and `asleep_s` are the sampler's."""
+    """Sums of one key in one thread. Seconds; Those that begin with `sampled_s` are the sampler's."""
 
     calls: int = 0
     total_s: float = 0.0
@@ -46,6 +46,7 @@ class WaitSum:
     sampled_s: float = 0.0
     native_s: float = 0.0
     asleep_s: float = 0.0
+    interpreted_s: float = 0.0
 
 
 class Tally:
