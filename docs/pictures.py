@@ -37,8 +37,6 @@ def main(arguments: list[str]) -> int:
         _top(page, "report.png")
         _part(page, ".latency", "latency.png")
         _part(page, ".roofline", "roofline.png")
-        page.emulate_media(color_scheme="dark")
-        _part(page, ".roofline", "roofline-dark.png")
         browser.close()
     large = [path.name for path in IMAGES.glob("*.png") if path.stat().st_size > _MOST_BYTES]
     if large:

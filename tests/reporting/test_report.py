@@ -458,3 +458,12 @@ def test_a_record_made_to_be_large_still_makes_a_small_report(charted: Diagnosis
     assert f"of more than {LIMITS[0].text} characters" not in document
     assert "characters shortened" in document
     assert "operators summed by kind" in document
+
+
+def test_the_roofs_and_the_curve_have_their_numbers(charted: Diagnosis, facts: Facts) -> None:
+    said = " ".join(_Reader(html_report(charted, msgspec.structs.replace(facts, device=device()))).text)
+    for number in ("DRAM triad", "128 GFLOP/s", "32.0 GFLOP/s", "160 GB/s", "40.0 GB/s", "order statistics of 1000 samples"):
+        assert number in said
+    # 1000 samples evenly from 12 to 13 ms.
+    assert "12.5 ms" in said
+    assert "13.0 ms" in said

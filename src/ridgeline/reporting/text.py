@@ -43,9 +43,14 @@ def width(text: str) -> int:
 
 
 def _columns(character: str) -> int:
-    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Mc", "Me", "Cf"} or _joins_a_syllable(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _joins_a_syllable(character: str) -> bool:
+    """Whether it is a vowel or a final consonant of Hangul, which is drawn into the block of the consonant before (Unicode Standard 3.12)."""
+    return "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7ff"
 
 
 def shorten(text: str, columns: int) -> str:

@@ -23,7 +23,8 @@ from .actions import actions_chart, actions_table, tried_chart
 from .limits import LIMITS, Limits, bounded, by_kind, ranked
 from .markup import NOTHING, Markup, join, tag, text
 from .roofline import plotted, roofline_chart
-from .times import latency_section, operator_bars, where_section
+from .roofs import memory_roofs, peak_roofs, roof_table
+from .times import latency_section, latency_table, operator_bars, where_section
 from .verdict import figures, masthead, shrink_chart
 
 __all__ = ["MOST_BYTES", "html_report", "run_report"]
@@ -77,7 +78,7 @@ def _parts(section: Section, diagnosis: Diagnosis, facts: Facts | None, limits: 
         case "What was tried":
             return tried_chart(diagnosis), section.blocks
         case "How long it really takes" if diagnosis.ground_truth is not None:
-            return latency_section(diagnosis, facts), section.blocks
+            return latency_section(diagnosis, facts), (*section.blocks, *latency_table(facts))
         case "Where the time goes":
             return where_section(diagnosis), section.blocks
         case "Operators" if diagnosis.operators:
@@ -98,6 +99,8 @@ def _operators(diagnosis: Diagnosis, facts: Facts | None, most: int) -> tuple[Ma
         else tag("p", text("No operator has a place on a roofline: none is known with arithmetic, bytes and time together."), class_="sub")
     )
     tables: list[Block] = [operator_table(first, most)]
+    if points and device is not None:
+        tables.append(roof_table((*peak_roofs(device, [point.operator for point in points]), *memory_roofs(device))))
     if rest:
         tables.append(by_kind(rest))
     return join((drawn, operator_bars(first, main))), [*tables, *partition_blocks(diagnosis)]

@@ -16,10 +16,11 @@ from ridgeline.core import GroundTruth, Samples
 from ridgeline.core.budget import Budget
 from ridgeline.core.units import format_quantity
 
+from ..page import Column, Table, seconds, share
 from .markup import NOTHING, Markup, join, tag, text
 from .scale import Scale, finite, linear_scale
 
-__all__ = ["Distribution", "distribution", "latency_chart"]
+__all__ = ["Distribution", "distribution", "latency_chart", "quantile_table"]
 
 _WIDTH, _LEFT, _RIGHT = 960.0, 64.0, 24.0
 _TOP, _HISTOGRAM, _GAP, _ECDF, _BOTTOM = 44.0, 200.0, 26.0, 130.0, 40.0
@@ -28,6 +29,7 @@ _MOST_BINS, _FEWEST_BINS, _MOST_STEPS = 80, 8, 400
 # of a millisecond into one bin.
 _AXIS_QUANTILE = 0.995
 _NEAR = 1.6
+_QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999, 1.0)
 
 
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +76,15 @@ def distribution(samples: Samples | None) -> Distribution | None:
         beyond=len(wall_s) - len(inside),
         slowest_s=float(wall_s[-1]),
     )
+
+
+def quantile_table(samples: Samples) -> Table:
+    """Order statistics of the samples, without intervals: what the curve shows, in numbers."""
+    wall_s = samples.wall_s.values.astype(float)
+    values = np.quantile(wall_s, _QUANTILES, method="inverted_cdf")
+    rows = tuple((share(part), seconds(float(value))) for part, value in zip(_QUANTILES, values, strict=True))
+    columns = (Column(title="share of samples", right=True), Column(title="took at most", right=True))
+    return Table(caption=f"order statistics of {len(wall_s)} samples", columns=columns, rows=rows)
 
 
 def _axis_end(wall_s: NDArray[np.float64]) -> float:
@@ -142,8 +153,8 @@ def _ecdf(found: Distribution, x: Scale) -> Markup:
     top = _TOP + _HISTOGRAM + _GAP
     y = Scale(low=0.0, high=1.0, start=top + _ECDF, end=top)
     places = [f"M{x.at(found.steps_s[0]):.1f} {y.at(0.0):.1f}"]
-    for seconds, share in zip(found.steps_s, found.shares, strict=True):
-        places.append(f"H{x.at(seconds):.1f}V{y.at(share):.1f}")
+    for step_s, reached in zip(found.steps_s, found.shares, strict=True):
+        places.append(f"H{x.at(step_s):.1f}V{y.at(reached):.1f}")
     lines = [
         join(
             (

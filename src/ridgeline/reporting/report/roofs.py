@@ -12,9 +12,10 @@ import msgspec
 from ridgeline.core import Ceiling, Device, OperatorSummary
 from ridgeline.core.units import format_quantity
 
+from ..page import Column, Table, count, number, words
 from .scale import finite
 
-__all__ = ["Roof", "memory_roofs", "peak_roofs"]
+__all__ = ["Roof", "memory_roofs", "peak_roofs", "roof_table"]
 
 # The mix drawn where it was measured; the others stand in the table.
 _MIXES = ("triad", "copy", "read", "fill")
@@ -27,15 +28,23 @@ class Roof(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         rate: its height in FLOP/s, or its slope in B/s.
-        label: what it is, with its number.
+        unit: FLOP/s or B/s.
+        name: what it is, such as `DRAM triad`.
         threads: threads that reached it, 0 for a specification of the whole device.
         fewest: whether it belongs to the smallest number of threads of several (drawn dashed).
     """
 
     rate: float
-    label: str
+    unit: str
+    name: str
     threads: int
     fewest: bool
+
+    @property
+    def label(self) -> str:
+        """Its name, threads and rate, as it is written along the roof."""
+        threads = "" if self.threads == 0 else f", {self.threads} thread{'s' if self.threads != 1 else ''}"
+        return f"{self.name}{threads}: {format_quantity(self.rate, self.unit)}"
 
 
 def peak_roofs(device: Device, operators: Sequence[OperatorSummary]) -> tuple[Roof, ...]:
@@ -73,6 +82,11 @@ def _ends(points: Sequence[Ceiling], name: str) -> list[Roof]:
 
 
 def _roof(point: Ceiling, name: str, *, fewest: bool) -> Roof:
-    threads = "" if point.threads == 0 else f", {point.threads} thread{'s' if point.threads != 1 else ''}"
-    label = f"{name}{threads}: {format_quantity(point.rate.value, point.rate.unit)}"
-    return Roof(rate=point.rate.value, label=label, threads=point.threads, fewest=fewest)
+    return Roof(rate=point.rate.value, unit=point.rate.unit, name=name, threads=point.threads, fewest=fewest)
+
+
+def roof_table(roofs: Sequence[Roof]) -> Table:
+    """The roofs that are drawn, in numbers."""
+    columns = (Column(title="roof"), Column(title="threads", right=True), Column(title="rate", right=True))
+    rows = tuple((words(roof.name), count(roof.threads or None, "the whole device"), number(roof.rate, roof.unit)) for roof in roofs)
+    return Table(caption="the roofs of the roofline: the best rates seen", columns=columns, rows=rows)

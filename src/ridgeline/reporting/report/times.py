@@ -9,13 +9,14 @@ from ridgeline.core.budget import Budget
 from ridgeline.core.units import format_quantity, format_share
 
 from ..measured import WALL_WORDS
+from ..page import Table
 from .bars import Bar, bars
 from .labels import short_name
-from .latency import distribution, latency_chart
+from .latency import distribution, latency_chart, quantile_table
 from .markup import NOTHING, Markup, join, tag, text
 from .scale import finite
 
-__all__ = ["latency_section", "operator_bars", "where_section"]
+__all__ = ["latency_section", "latency_table", "operator_bars", "where_section"]
 
 #: Operators with a bar; the table has more.
 _OPERATOR_BARS = 12
@@ -33,6 +34,12 @@ def latency_section(diagnosis: Diagnosis, facts: Facts | None) -> Markup:
     below = "Above: how many samples took so long. Below: which share took at most so long. Shaded: the interval of the median and of p99."
     chart = latency_chart(found, diagnosis.ground_truth, _budget(diagnosis))
     return join((tag("p", text(f"{said}. {below}"), class_="sub"), tag("div", chart, class_="scroll")))
+
+
+def latency_table(facts: Facts | None) -> tuple[Table, ...]:
+    """The numbers behind the curve; none without samples."""
+    samples = facts.samples if facts is not None else None
+    return (quantile_table(samples),) if samples is not None and len(samples) > 1 else ()
 
 
 def _budget(diagnosis: Diagnosis) -> Budget | None:
