@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "stage-cost": ("stage_cost/run.py", ["--repetitions", "21"], ["--repetitions", "101"]),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
+    "work-counters": ("work_counters/run.py", [], []),
     # Five repetitions alone and five beside a neighbour are about an hour even on short budgets; the journal keeps every finished cell.
     "diagnosis": ("diagnosis/run.py", ["--repetitions", "5", "--option=--time-budget=3"], ["--repetitions", "10"]),
 }

@@ -1,8 +1,8 @@
 """What other counters say of the cases of the suite, beside what was worked out by hand.
 
-Asks every counter that is installed and writes `results.json` here, which a test compares with the suite and with `explanations`. The counters are no
-dependency of this project; some want older packages than it does, so install them into an environment of their own that also has torch, onnx and
-this project: fvcore, thop, onnx-tool, calflops (with transformers) and jax.
+Shows the answers that are kept in `results.json` (as a page, `TABLE.md`), which a test compares with the suite and with `explanations`; `--ask` asks every
+counter again. The counters are no dependency of this project, and some want older packages than it does: install fvcore, thop, onnx-tool, calflops (with transformers)
+and jax into an environment of their own that also has torch and onnx.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from explanations import REASONS, explain  # noqa: E402
 from work.suite.case import Case  # noqa: E402
 from work.suite.suite import CASES  # noqa: E402
 
-RESULTS = HERE / "results.json"
+RESULTS, TABLE = HERE / "results.json", HERE / "TABLE.md"
 
 
 def ask(case: Case, counters: list[str]) -> dict[str, float | str]:
@@ -50,15 +50,12 @@ def is_function(case: Case) -> bool:
 
 def collect() -> dict[str, Any]:
     """All answers, with the versions that gave them."""
-    counters = [name for name, (package, _) in COUNTERS.items() if version(package)]
-    missing = sorted(set(COUNTERS) - set(counters))
-    if missing:
-        print(f"not installed, left out: {', '.join(missing)}", file=sys.stderr)
     return {
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
-        "versions": {name: importlib.metadata.version(COUNTERS[name][0]) for name in counters},
+        "versions": {name: importlib.metadata.version(package) for name, (package, _) in COUNTERS.items()},
         "cases": {
-            case.name: {"flop": case.flop, "engine": case.engine, "function": is_function(case), "theirs": ask(case, counters)} for case in CASES
+            case.name: {"flop": case.flop, "engine": case.engine, "function": is_function(case), "theirs": ask(case, list(COUNTERS))}
+            for case in CASES
         },
     }
 
@@ -99,15 +96,21 @@ def cell(case: str, counter: str, row: dict[str, Any], numbers: dict[str, int], 
 
 
 def main() -> int:
-    """Collect, keep, show."""
+    """Ask if told to, show."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="where the Markdown goes; stdout without it")
-    parser.add_argument("--show", action="store_true", help="only show what is kept, ask nobody")
+    parser.add_argument("--ask", action="store_true", help="ask every counter again and keep the answers")
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    if not arguments.show:
+    missing = sorted(name for name, (package, _) in COUNTERS.items() if version(package) is None)
+    if arguments.ask and missing:
+        print(f"expected every counter; not installed: {', '.join(missing)}; see the head of this file", file=sys.stderr)
+        return 2
+    if arguments.ask:
         RESULTS.write_text(json.dumps(collect(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     text = table(json.loads(RESULTS.read_text(encoding="utf-8")))
+    if arguments.ask:
+        TABLE.write_text(text, encoding="utf-8")
     if arguments.out is None:
         print(text)
     else:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,6 @@ RESULTS = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
 
 
 def _explanations() -> Any:
-    import sys
-
     spec = importlib.util.spec_from_file_location("explanations", FOLDER / "explanations.py")
     assert spec is not None
     assert spec.loader is not None
@@ -55,6 +55,13 @@ def test_an_explanation_that_does_not_give_the_number_is_none() -> None:
         row = RESULTS["cases"][case]
         assert row["theirs"][counter] == number, "an explanation of what nobody said"
         assert EXPLANATIONS.explain(counter, case, row["flop"], row["engine"], number + 1, function=False) is None
+
+
+def test_the_kept_page_shows_the_kept_results(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    subprocess.run([sys.executable, str(FOLDER / "run.py"), "--out", str(page)], check=True, timeout=120)
+    assert page.read_text(encoding="utf-8") == (FOLDER / "TABLE.md").read_text(encoding="utf-8")
+    assert "?]" not in page.read_text(encoding="utf-8")
 
 
 def test_every_reason_is_used() -> None:
