@@ -28,7 +28,6 @@ from ridgeline.core import (
     Samples,
     Shrink,
     StageSummary,
-    UsageError,
 )
 from ridgeline.reporting import html_report, run_report
 from ridgeline.reporting.report import MOST_BYTES
@@ -400,10 +399,11 @@ def test_numbers_that_are_none_break_no_chart(charted: Diagnosis, facts: Facts, 
     assert not re.search(r"\b(nan|inf)\b", drawn, re.IGNORECASE)
 
 
-def test_a_budget_that_nobody_can_read_is_left_out(full_diagnosis: Diagnosis) -> None:
-    with pytest.raises(UsageError):
-        # The page itself refuses it, so that no report claims to have judged it.
-        html_report(msgspec.structs.replace(full_diagnosis, budget="soon"))
+def test_a_budget_that_nobody_can_read_is_not_judged(full_diagnosis: Diagnosis) -> None:
+    # An older version took a number without a unit.
+    said = "".join(_Reader(html_report(msgspec.structs.replace(full_diagnosis, budget="3"))).text)
+    assert "a budget with its unit" in said
+    assert "undecided" in said
 
 
 def test_a_missed_budget_shows_what_must_go(full_diagnosis: Diagnosis) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ridgeline.core import Action, Bottleneck, Diagnosis, Where, parse_budget
+from ridgeline.core import Action, Bottleneck, Diagnosis, UsageError, Where, parse_budget
 from ridgeline.core.units import format_quantity
 
 from .measured import measured_sections
@@ -118,7 +118,11 @@ def _surety(found: Bottleneck, diagnosis: Diagnosis) -> str:
 def _budget_rows(diagnosis: Diagnosis) -> list[Pair]:
     if not diagnosis.budget:
         return []
-    budget = parse_budget(diagnosis.budget)
+    try:
+        budget = parse_budget(diagnosis.budget)
+    except UsageError as error:
+        # A record of a version that read budgets otherwise must still be shown.
+        return [Pair(label="budget", cell=words("undecided"), note=str(error))]
     if diagnosis.ground_truth is None:
         return [Pair(label="budget", cell=words("undecided"), note=f"{budget}; no ground truth was measured")]
     found = diagnosis.budget_state
