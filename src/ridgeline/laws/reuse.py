@@ -27,7 +27,7 @@ class Touch(NamedTuple):
 
 
 def reuse_distances(touches: Sequence[Touch], *, ring: bool = True) -> list[int]:
-    """Distance in bytes of every touch, its own bytes included; the whole footprint for what was never touched before.
+    """Distance in bytes of every touch, its own bytes included; everything touched so far for what comes up for the first time.
 
     Args:
         touches: in order of execution.
@@ -57,7 +57,7 @@ def _push(stack: dict[tuple[int, int, int], int], touch: Touch) -> None:
 
 
 def _depth(stack: dict[tuple[int, int, int], int], touch: Touch) -> int:
-    """Bytes touched since all of this was last touched."""
+    """Bytes touched since all of this was last touched; everything so far if it was not."""
     wanted, covered, depth = _COVERED * (touch.last - touch.first), 0, 0
     for walked, ((buffer, first, last), size_bytes) in enumerate(reversed(stack.items())):
         depth += size_bytes
@@ -67,4 +67,5 @@ def _depth(stack: dict[tuple[int, int, int], int], touch: Touch) -> int:
                 return max(depth, touch.size_bytes)
         if walked >= _LONGEST_WALK:
             break
-    return max(sum(stack.values()), touch.size_bytes)
+    known = (touch.buffer, touch.first, touch.last) in stack
+    return sum(stack.values()) + (0 if known else touch.size_bytes)
