@@ -467,3 +467,11 @@ def test_the_roofs_and_the_curve_have_their_numbers(charted: Diagnosis, facts: F
     # 1000 samples evenly from 12 to 13 ms.
     assert "12.5 ms" in said
     assert "13.0 ms" in said
+
+
+def test_a_bottleneck_without_a_place_on_the_roofline_is_said_to_have_none(charted: Diagnosis, facts: Facts) -> None:
+    moved = tuple(msgspec.structs.replace(one, intensity=0.0) if one.name == "main" else one for one in charted.operators)
+    said = "".join(_Reader(html_report(msgspec.structs.replace(charted, operators=moved), facts)).text)
+    assert "1 of 2 operators have no place here" in said
+    assert "among them the one that the verdict names" in said
+    assert "among them" not in "".join(_Reader(html_report(charted, facts)).text)

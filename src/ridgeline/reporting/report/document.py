@@ -92,7 +92,8 @@ def _operators(diagnosis: Diagnosis, facts: Facts | None, most: int) -> tuple[Ma
     points = plotted(first)
     main = diagnosis.bottleneck.where.operator if diagnosis.bottleneck else None
     device = facts.device if facts is not None else None
-    said = _roofline_note(len(first), len(points), len(rest), roofs=device is not None)
+    missing = main is not None and all(point.operator.name != main for point in points)
+    said = _roofline_note(len(first), len(points), len(rest), roofs=device is not None, missing=missing)
     drawn = (
         tag("figure", tag("figcaption", text("roofline")), tag("p", text(said), class_="sub"), _wide(roofline_chart(points, device, main)))
         if points
@@ -106,12 +107,13 @@ def _operators(diagnosis: Diagnosis, facts: Facts | None, most: int) -> tuple[Ma
     return join((drawn, operator_bars(first, main))), [*tables, *partition_blocks(diagnosis)]
 
 
-def _roofline_note(shown: int, points: int, summed: int, *, roofs: bool) -> str:
+def _roofline_note(shown: int, points: int, summed: int, *, roofs: bool, missing: bool) -> str:
     parts = ["Area is the share of the time; the arrow leads to the roof that limits the operator. Point at one, or focus it and use the arrow keys."]
     if not roofs:
         parts.append("The roofs of the machine are not part of this diagnosis.")
+    named = ", among them the one that the verdict names" if missing else ""
     if points < shown:
-        parts.append(f"{shown - points} of {shown} operators have no place here: they only move data, or their work or time is not known.")
+        parts.append(f"{shown - points} of {shown} operators have no place here: they only move data, or their work or time is not known{named}.")
     if summed:
         parts.append(f"{summed} more that take less time are summed by kind in the table.")
     return " ".join(parts)

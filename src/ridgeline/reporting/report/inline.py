@@ -25,7 +25,9 @@ def inline(noun: Diagnosis | Run | Device | DoctorReport) -> str:
     shown = join(tag("div", tag("strong", text(title)), blocks) for title, blocks in sections if title in _OPEN)
     folded = join(tag("details", tag("summary", text(title)), blocks) for title, blocks in sections if title not in _OPEN)
     head = tag("p", text(f"{_SIGNS[found.tone]} {found.headline or found.title}"), style="font-size:1.15em;font-weight:600;margin:.3em 0", dir="auto")
-    return tag("div", tag("div", text(found.title), style="opacity:.7"), head, shown, folded, class_="ridgeline", style="max-width:64em")
+    return tag(
+        "div", tag("div", text(found.title), style="opacity:.7"), head, shown, folded, class_="ridgeline", style="max-width:64em;text-align:left"
+    )
 
 
 def _page(noun: Diagnosis | Run | Device | DoctorReport) -> Page:
