@@ -165,11 +165,11 @@ class Lite:
         fields = {"strideW": 1, "strideH": 1, "padding": self.schema.Padding.SAME, "fusedActivationFunction": rectified}
         return self.operator("CONV_2D", [source, weights, bias], result, "Conv2DOptions", **fields)
 
-    def finished(self, given: int, result: int) -> bytes:
-        """The file."""
+    def finished(self, given: int, result: int, *more: int) -> bytes:
+        """The file; `more` are further inputs."""
         import flatbuffers
 
-        self.graph.inputs, self.graph.outputs = [given], [result]
+        self.graph.inputs, self.graph.outputs = [given, *more], [result]
         builder = flatbuffers.Builder(1 << 20)
         builder.Finish(self.model.Pack(builder), b"TFL3")
         return bytes(builder.Output())

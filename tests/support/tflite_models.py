@@ -61,3 +61,27 @@ def chain(*kinds: str, side: int = 8, channels: int = 4) -> bytes:
         fields = {"radius": 1, "bias": 1.0, "alpha": 1.0, "beta": 0.5} if options else {}
         current = made.operator(kind, [current], after, options, **fields)
     return bytes(made.finished(first, current))
+
+
+def branching() -> bytes:
+    """y = relu(x) where the second input is true, else tanh(x)."""
+    made = lite("branch")
+    schema = made.schema
+    condition, x = made.tensor("c", 1, kind="bool"), made.tensor("x", 1, 4)
+    y = made.operator("IF", [condition, x], made.tensor("y", 1, 4), "IfOptions", thenSubgraphIndex=1, elseSubgraphIndex=2)
+    for number, kind in enumerate(("RELU", "TANH"), 1):
+        code = schema.OperatorCodeT()
+        code.builtinCode = code.deprecatedBuiltinCode = getattr(schema.BuiltinOperator, kind)
+        code.version = 1
+        made.model.operatorCodes.append(code)
+        body = schema.SubGraphT()
+        body.name, body.inputs, body.outputs, body.tensors = kind, [0], [1], []
+        for name in ("a", "b"):
+            tensor = schema.TensorT()
+            tensor.name, tensor.shape, tensor.type, tensor.buffer = name, [1, 4], schema.TensorType.FLOAT32, 0
+            body.tensors.append(tensor)
+        operator = schema.OperatorT()
+        operator.opcodeIndex, operator.inputs, operator.outputs = number, [0], [1]
+        body.operators = [operator]
+        made.model.subgraphs.append(body)
+    return bytes(made.finished(condition, y, x))

@@ -16,7 +16,7 @@ from ridgeline.measurement.agent import PreparedReport, TfliteReport
 from ridgeline.measurement.operators.tflite import litert
 from ridgeline.targets import parse_target
 from ridgeline.work.tflite import graph
-from support.tflite_models import MODELS, chain, single
+from support.tflite_models import MODELS, branching, chain
 
 REFUSED = "LOCAL_RESPONSE_NORMALIZATION"
 
@@ -94,13 +94,21 @@ def test_threads_reach_the_placement(tmp_path) -> None:
     assert [row.placement.threads for row in profiled(path, threads=2).table.rows] == [2, 1]
 
 
-def test_what_the_profiler_cannot_tell_is_refused(tmp_path) -> None:
-    path = tmp_path / "model.tflite"
-    path.write_bytes(single("RELU", (1, 8), result=(1, 8)))
+def test_another_batch_reaches_the_profiled_runtime(tmp_path) -> None:
+    path = tmp_path / "chain.tflite"
+    path.write_bytes(chain("TANH", REFUSED, side=16))
     with Worker() as worker:
-        spec = parse_target(str(path), shapes=["x=3x8"])
-        with pytest.raises(BackendUnavailable, match="shapes that are not the file's"):
-            worker.call("ridgeline.measurement.agent:tflite_operators", {"spec": spec, "seconds": 0.1}, TfliteReport)
+        spec = parse_target(str(path), shapes=["x=3x16x16x4"])
+        found = worker.call("ridgeline.measurement.agent:tflite_operators", {"spec": spec, "seconds": 0.2}, TfliteReport)
+    assert [row.shapes for row in found.table.rows] == ["f32[3,16,16,4] → f32[3,16,16,4]"] * 2
+    assert [row.flop for row in found.table.rows] == [3 * 16 * 16 * 4] * 2
+
+
+def test_a_branch_whose_operators_the_profile_does_not_tell_apart(tmp_path) -> None:
+    path = tmp_path / "branch.tflite"
+    path.write_bytes(branching())
+    with Worker() as worker, pytest.raises(BackendUnavailable, match="IF, whose subgraphs"):
+        worker.call("ridgeline.measurement.agent:tflite_operators", {"spec": parse_target(str(path)), "seconds": 0.1}, TfliteReport)
 
 
 def test_another_release_is_not_touched(monkeypatch) -> None:

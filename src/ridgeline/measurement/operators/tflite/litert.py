@@ -14,7 +14,7 @@ import importlib.metadata
 import importlib.util
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,11 @@ _SYMBOLS = (
     "LiteRtGetCompiledModelInputBufferRequirements", "LiteRtGetCompiledModelOutputBufferRequirements",
     "LiteRtCreateManagedTensorBufferFromRequirements", "LiteRtGetTensorBufferPackedSize", "LiteRtLockTensorBuffer", "LiteRtUnlockTensorBuffer",
     "LiteRtRunCompiledModel", "LiteRtResetProfiler", "LiteRtStartProfiler", "LiteRtStopProfiler", "LiteRtGetNumProfilerEvents",
-    "LiteRtGetProfilerEvents",
+    "LiteRtGetProfilerEvents", "LiteRtGetTensorName", "LiteRtCompiledModelResizeInputTensorNonStrict",
+    "LiteRtGetCompiledModelOutputTensorLayouts",
 )  # fmt: skip
 _Pointer = ctypes.c_void_p
+_MOST_AXES, _MOST_TENSORS = 8, 10_000
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +80,7 @@ class ProfiledRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Layout(ctypes.Structure):
-    _fields_ = (("rank_and_flag", ctypes.c_uint32), ("sizes", ctypes.c_int32 * 8), ("strides", ctypes.c_uint32 * 8))
+    _fields_ = (("rank_and_flag", ctypes.c_uint32), ("sizes", ctypes.c_int32 * _MOST_AXES), ("strides", ctypes.c_uint32 * _MOST_AXES))
 
 
 class _RankedType(ctypes.Structure):
@@ -110,6 +112,13 @@ def library_path() -> Path:
     return path
 
 
+def _layout(shape: Sequence[int]) -> _Layout:
+    made = _Layout(rank_and_flag=len(shape))
+    for axis, size in enumerate(shape[:_MOST_AXES]):
+        made.sizes[axis] = size
+    return made
+
+
 class ProfiledModel:
     """A model compiled with the profiler on.
 
@@ -118,13 +127,14 @@ class ProfiledModel:
         feeds: input name as the model's tensors have it → array.
         threads: of the CPU accelerator.
         delegate: whether XNNPACK is applied.
+        resized: whether the arrays have other shapes than the file says.
 
     Raises:
         BackendUnavailable: the library is not the one that was checked, or does not behave like it.
         TargetFailed: the model does not compile.
     """
 
-    def __init__(self, path: str, feeds: Mapping[str, NDArray[Any]], threads: int, delegate: bool = True) -> None:
+    def __init__(self, path: str, feeds: Mapping[str, NDArray[Any]], threads: int, delegate: bool = True, resized: bool = False) -> None:
         self._library = ctypes.CDLL(str(library_path()))
         missing = [name for name in _SYMBOLS if not hasattr(self._library, name)]
         if missing:
@@ -148,8 +158,17 @@ class ProfiledModel:
         self._do("LiteRtCompiledModelGetProfiler", self._compiled, ctypes.byref(self._profiler))
         if not self._profiler.value:
             raise BackendUnavailable("the profiler of LiteRT", found="the runtime did not make one", remedy="install the release named in the extra")
-        self._inputs = self._buffers("Input", feeds)
-        self._outputs = self._buffers("Output", {})
+        self._signature = _Pointer()
+        self._do("LiteRtGetModelSignature", self._model, ctypes.c_size_t(0), ctypes.byref(self._signature))
+        tensors = self._tensors("Input")
+        arrays = [self._array(tensor, index, feeds) for index, tensor in enumerate(tensors)]
+        if resized:
+            self._resize(arrays)
+        self._inputs = self._buffers("Input", tensors, [_layout(array.shape) for array in arrays] if resized else None)
+        for buffer, array in zip(self._inputs, arrays, strict=True):
+            self._fill(_Pointer(buffer), array)
+        results = self._tensors("Output")
+        self._outputs = self._buffers("Output", results, self._layouts(len(results)) if resized else None)
 
     def run(self) -> ProfiledRun:
         """One call under the profiler.
@@ -183,31 +202,49 @@ class ProfiledModel:
         self._do("LiteRtCreateOpaqueOptions", ctypes.c_char_p(identifier), payload, self._release, ctypes.byref(made))
         self._do("LiteRtAddOpaqueOptions", options, made)
 
-    def _buffers(self, side: str, feeds: Mapping[str, NDArray[Any]]) -> Any:
-        signature, count = _Pointer(), ctypes.c_size_t()
-        self._do("LiteRtGetModelSignature", self._model, ctypes.c_size_t(0), ctypes.byref(signature))
-        self._do(f"LiteRtGetNumSignature{side}s", signature, ctypes.byref(count))
-        if not 0 <= count.value < 10_000:
+    def _tensors(self, side: str) -> list[ctypes.c_void_p]:
+        count = ctypes.c_size_t()
+        self._do(f"LiteRtGetNumSignature{side}s", self._signature, ctypes.byref(count))
+        if not 0 <= count.value < _MOST_TENSORS:
             raise BackendUnavailable(
                 "the signature of the model", found=f"{count.value} of its {side.lower()}s", remedy="diagnose without this level"
             )
-        made = (_Pointer * count.value)()
+        found = []
         for index in range(count.value):
-            requirements, tensor, buffer, kind = _Pointer(), _Pointer(), _Pointer(), _RankedType()
-            position = ctypes.c_size_t(index)
-            self._do(f"LiteRtGetCompiledModel{side}BufferRequirements", self._compiled, ctypes.c_size_t(0), position, ctypes.byref(requirements))
-            self._do(f"LiteRtGetSignature{side}TensorByIndex", signature, position, ctypes.byref(tensor))
+            tensor = _Pointer()
+            self._do(f"LiteRtGetSignature{side}TensorByIndex", self._signature, ctypes.c_size_t(index), ctypes.byref(tensor))
+            found.append(tensor)
+        return found
+
+    def _resize(self, arrays: Sequence[NDArray[Any]]) -> None:
+        for index, array in enumerate(arrays):
+            sizes = (ctypes.c_int * array.ndim)(*array.shape)
+            place = (ctypes.c_size_t(0), ctypes.c_size_t(index))
+            self._do("LiteRtCompiledModelResizeInputTensorNonStrict", self._compiled, *place, sizes, ctypes.c_size_t(array.ndim))
+
+    def _layouts(self, count: int) -> list[_Layout]:
+        """Layouts of the outputs after the inputs were resized."""
+        found = (_Layout * (2 * count + 1))()  # room for larger structures
+        arguments = (ctypes.c_size_t(0), ctypes.c_size_t(count), found, ctypes.c_bool(True))
+        self._do("LiteRtGetCompiledModelOutputTensorLayouts", self._compiled, *arguments)
+        return list(found[:count])
+
+    def _buffers(self, side: str, tensors: Sequence[ctypes.c_void_p], layouts: Sequence[_Layout] | None) -> Any:
+        made = (_Pointer * len(tensors))()
+        for index, tensor in enumerate(tensors):
+            requirements, buffer, kind = _Pointer(), _Pointer(), _RankedType()
+            place = (ctypes.c_size_t(0), ctypes.c_size_t(index))
+            self._do(f"LiteRtGetCompiledModel{side}BufferRequirements", self._compiled, *place, ctypes.byref(requirements))
             self._do("LiteRtGetRankedTensorType", tensor, ctypes.byref(kind))
+            if layouts is not None:
+                kind.layout = layouts[index]
             self._do("LiteRtCreateManagedTensorBufferFromRequirements", self._environment, ctypes.byref(kind), requirements, ctypes.byref(buffer))
             made[index] = buffer
-            if side == "Input":
-                self._fill(buffer, self._array(tensor, index, feeds))
         return made
 
     def _array(self, tensor: ctypes.c_void_p, index: int, feeds: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         name = ctypes.c_char_p()
-        self._library.LiteRtGetTensorName.restype = ctypes.c_int
-        self._library.LiteRtGetTensorName(tensor, ctypes.byref(name))
+        self._do("LiteRtGetTensorName", tensor, ctypes.byref(name))
         text = (name.value or b"").decode("utf-8", "replace")
         if text in feeds:
             return feeds[text]

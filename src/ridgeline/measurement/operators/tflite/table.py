@@ -26,6 +26,7 @@ from .times import NodeTimes, invoke_us
 
 __all__ = ["Profiled", "partitions", "profile"]
 
+_MOST_AXES = 8
 _CONTROL = frozenset({"IF", "WHILE", "CALL"})
 
 
@@ -69,7 +70,8 @@ def profile(prepared: Prepared, iterations: int = 10, seconds: float = 1.0) -> P
     kinds = [operator.kind for operator in model.subgraphs[0].operators]
     _refuse(flavour, kinds)
     names = {int(entry["index"]): str(entry["name"]) for entry in flavour.interpreter.get_input_details()}
-    profiled = ProfiledModel(flavour.model_path, {names[index]: array for index, array in flavour.feeds.items()}, flavour.threads, flavour.delegate)
+    feeds = {names[index]: array for index, array in flavour.feeds.items()}
+    profiled = ProfiledModel(flavour.model_path, feeds, flavour.threads, flavour.delegate, resized=bool(flavour.shapes))
     taken = rounds(prepared.call, flavour.interpreter.invoke, profiled, iterations, seconds)
     run_s = median_of([one.run_s for one in taken], "clean runs of the interpreter, between the profiled ones")
     call_s = median_of([one.call_s for one in taken], "clean calls, between the profiled ones")
@@ -115,5 +117,5 @@ def _refuse(flavour: TfliteFlavour, kinds: Sequence[str]) -> None:
     inner = sorted(_CONTROL.intersection(kinds))
     if inner:
         raise BackendUnavailable(what, found=f"{inner[0]}, whose subgraphs the profile does not tell apart", remedy=remedy)
-    if flavour.shapes:
-        raise BackendUnavailable(what, found="input shapes that are not the file's, which the profiled runtime does not take", remedy=remedy)
+    if any(array.ndim > _MOST_AXES for array in flavour.feeds.values()):
+        raise BackendUnavailable(what, found=f"an input of more than {_MOST_AXES} axes", remedy=remedy)
