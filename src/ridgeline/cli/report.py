@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 import msgspec
 
@@ -44,7 +42,8 @@ def report(run: str, html_path: str | None, force: bool, notebook: str | None, a
     if html_path == "-":
         if as_json:
             raise UsageError("one of --json and --html -", found="both", remedy="give the file a name")
-        sys.stdout.write(run_report(show(notebook, _identity(run))))
+        # Bytes: the document says that it is UTF-8, whatever the terminal speaks.
+        click.echo(run_report(show(notebook, _identity(run))).encode(), nl=False)
         return 0
     # A name that was given is checked before the notebook is opened, one of ours needs the id first.
     file = reserve(html_path, force=force) if html_path is not None else None
