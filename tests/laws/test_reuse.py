@@ -43,7 +43,7 @@ def test_a_whole_made_of_tiles_is_as_far_as_its_first_tile() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 100)), max_size=30))
 def test_a_distance_lies_between_the_own_size_and_the_footprint(given_touches: list[tuple[int, int]]) -> None:
-    sizes = {buffer: size for buffer, size in given_touches}
+    sizes = dict(given_touches)
     touches = [whole(buffer, sizes[buffer]) for buffer, _ in given_touches]
     for touch, distance in zip(touches, reuse_distances(touches), strict=True):
         assert touch.size_bytes <= distance <= sum(sizes.values())

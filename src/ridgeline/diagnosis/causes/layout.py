@@ -18,7 +18,7 @@ from ..judge import BOUND_LOW, Judged
 from ..repeated import IN_TILES, standing
 from ..traffic import evidence, moving
 
-__all__ = ["LayoutConversion", "UnfavourableLayout", "unfavourable_candidates", "uses_onednn"]
+__all__ = ["LayoutConversion", "UnfavourableLayout", "explained_by_layout", "unfavourable_candidates", "uses_onednn"]
 
 _LINE_BYTES = 64
 #: Only operators with at least this share of the wall are worth repeating on another layout.
@@ -130,6 +130,16 @@ def unfavourable_candidates(case: Case) -> list[Judged]:
     parts = [part for part in case.judged if part.share >= _LEAST_SHARE and part.row.group not in _CONVERSIONS]
     chosen = [part for part in parts if _strided(part) or (part.row.group == "convolution" and part.row.kind.startswith("aten::"))]
     return sorted(chosen, key=lambda part: -part.share)
+
+
+def explained_by_layout(case: Case) -> set[int]:
+    """Rows whose slowness the order of their data explains: faster on another layout, or a third of their time in reorders."""
+    found = {tried.operator for tried, _ in _paying(case)}
+    inside: dict[int, float] = {}
+    for one in _hidden_reorders(case):
+        if one.operator is not None and 0 <= one.operator < len(case.judged):
+            inside[one.operator] = inside.get(one.operator, 0.0) + one.total_s.value
+    return found | {index for index, spent in inside.items() if spent >= case.judged[index].row.total_s.value / 3}
 
 
 def uses_onednn(case: Case) -> bool:

@@ -12,6 +12,8 @@ from ridgeline.core import Evidence, Where
 
 from ..case import Case, Finding, Rule, measured_share
 from ..judge import Judged
+from .layout import explained_by_layout
+from .repeats import redundant_share
 from .waits import knows_why_it_waits
 
 __all__ = ["UNKNOWN", "Unexplained"]
@@ -36,7 +38,10 @@ class Unexplained(Rule):
             yield from self._native(case)
 
     def _operators(self, case: Case) -> Iterator[Finding]:
-        parts = [part for part in case.judged if part.bound in ("latency", "inconclusive") and not _explained_elsewhere(part)]
+        known = explained_by_layout(case)
+        parts = [
+            part for part in case.judged if part.bound in ("latency", "inconclusive") and not _explained_elsewhere(part) and part.index not in known
+        ]
         if not parts:
             return
         share = max(0.0, case.sum_of(parts) - case.dispatch_share - case.share_of("system"))
@@ -74,4 +79,6 @@ class Unexplained(Rule):
 
 
 def _explained_elsewhere(part: Judged) -> bool:
+    if redundant_share(part) > 0.5 * part.share:
+        return True
     return part.row.group in ("movement", "copy", "blocking", "view", "python", "allocation") or part.share < 0.005
