@@ -53,6 +53,12 @@ def test_a_gain_counts_only_beyond_what_two_equal_processes_differ_by(speedup, v
     assert judge(trial(speedup)).verdict == verdict
 
 
+def test_an_interval_of_three_pairs_decides_nothing():
+    unsure = msgspec.structs.replace(trial((1.5, 1.6, 1.7)), speedup=msgspec.structs.replace(gain(1.5, 1.6, 1.7), confidence=0.75))
+    found = judge(unsure, action())
+    assert (found.verdict, found.promise, found.kept) == ("inconclusive", "open", False)
+
+
 @pytest.mark.parametrize(
     ("speedup", "promise"),
     [((1.4, 1.6, 1.8), "kept"), ((1.2, 1.4, 1.6), "open"), ((1.0, 1.1, 1.2), "refuted"), ((3.5, 4.0, 5.0), "refuted"), ((2.9, 3.1, 3.3), "open")],

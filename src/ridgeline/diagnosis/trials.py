@@ -15,6 +15,8 @@ __all__ = ["action_for", "confirms", "judged_trials"]
 
 #: Two processes of the same program differ by about this much without any change.
 _MARGIN = 0.02
+#: An interval that is less sure decides nothing: three pairs of blocks can all fall on one side of a busy neighbour.
+_CONFIDENCE = 0.9
 #: An interval within this of 1 is `same`.
 _SAME = 0.05
 #: A tail may be this much slower before it counts as worse: the 95th percentile of few calls is uncertain by as much.
@@ -69,7 +71,7 @@ def _judged(trial: ChangeTrial, action: Action | None) -> Tried:
 
 
 def _verdict(speedup: Quantity | None, margin: float) -> str:
-    if speedup is None:
+    if speedup is None or speedup.confidence < _CONFIDENCE:
         return "inconclusive"
     if speedup.low > 1.0 + margin:
         return "faster"
@@ -81,6 +83,8 @@ def _verdict(speedup: Quantity | None, margin: float) -> str:
 def _promise(found: Quantity | None, action: Action | None) -> Literal["kept", "refuted", "open"] | None:
     if found is None or action is None:
         return None
+    if found.confidence < _CONFIDENCE:
+        return "open"
     low, high = action.speedup
     if low <= found.value <= high:
         return "kept"

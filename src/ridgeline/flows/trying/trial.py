@@ -5,6 +5,7 @@ Whatever happens to a child becomes the reason of the trial; it never reaches th
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,8 +27,8 @@ from .ratios import BlockPair, speedup_of, tail_of
 __all__ = ["run_trial"]
 
 _AGENT = "ridgeline.measurement.agent"
-#: Pairs of blocks of one pair of processes; six is the least from which an interval at 95 % can be read.
-_PAIRS, _PAIRS_LEAST = 8, 3
+#: Pairs of blocks of one pair of processes, and the fewest of a trial: the least from which an interval at 95 % can be read.
+_PAIRS, _PAIRS_LEAST = 8, 6
 #: Pairs of processes, where starting them costs no more than the measuring.
 _ROUNDS = 2
 #: One request may take this long, and twenty calls more: compiling takes minutes on a busy machine.
@@ -109,36 +110,37 @@ def _closed(trial: _Trial, failure: str) -> ChangeTrial:
 
 
 def _rounds(trial: _Trial, report: Report) -> None:
-    for number in range(_ROUNDS):
-        began = time.monotonic()
+    rounds = _ROUNDS
+    while trial.rounds < rounds:
+        began, number = time.monotonic(), trial.rounds
         with _worker(trial, changed=False) as original, _worker(trial, changed=True) as changed:
-            report(f"preparing {trial.change.name}", number / _ROUNDS)
+            report(f"preparing {trial.change.name}", number / rounds)
             _prepare(trial, original, changed=False)
             _prepare(trial, changed, changed=True)
             if number == 0:
                 trial.output = _outputs(trial, original, changed)
-            warm_a, warm_b = (
+            warm = [
                 worker.call(f"{_AGENT}:warm", {"budget_s": trial.seconds / 8}, WarmReport, timeout_s=trial.limit_s) for worker in (original, changed)
-            )
-            prepared_s = time.monotonic() - began
-            report(f"trying {trial.change.name}", (number + 0.5) / _ROUNDS)
-            _blocks(trial, (original, warm_a), (changed, warm_b), number)
+            ]
+            if time.monotonic() - began > trial.seconds:
+                rounds = number + 1
+            report(f"trying {trial.change.name}", (number + 0.5) / rounds)
+            _blocks(trial, [(original, warm[0].call_s), (changed, warm[1].call_s)], number, rounds)
         trial.rounds += 1
-        if prepared_s > trial.seconds:
-            break
 
 
-def _blocks(trial: _Trial, original: tuple[Worker, WarmReport], changed: tuple[Worker, WarmReport], number: int) -> None:
-    block_s = trial.seconds / (2 * _PAIRS * _ROUNDS)
-    sides = [(worker, *_calls(warm.call_s, block_s)) for worker, warm in (original, changed)]
-    each_s = sum(max(warm.call_s, block_s) for _, warm in (original, changed))
-    pairs = int(min(_PAIRS, max(_PAIRS_LEAST, trial.seconds / _ROUNDS / each_s)))
-    for index in range(pairs):
+def _blocks(trial: _Trial, sides: list[tuple[Worker, float]], number: int, rounds: int) -> None:
+    """Pairs of blocks of one pair of processes; `sides` are the original and the changed, each with the seconds of a call."""
+    block_s = trial.seconds / (2 * _PAIRS * rounds)
+    each_s = sum(max(call_s, block_s) for _, call_s in sides)
+    missing = (_PAIRS_LEAST - len(trial.pairs)) / (rounds - number)
+    for index in range(max(math.ceil(missing), min(_PAIRS, int(trial.seconds / rounds / each_s)))):
         # A B B A: what drifts slowly falls on both sides alike.
         order = (0, 1) if index % 2 == 0 else (1, 0)
         walls: dict[int, list[float]] = {}
         for side in order:
-            worker, calls, skip = sides[side]
+            worker, call_s = sides[side]
+            calls, skip = _calls(call_s, block_s)
             walls[side] = worker.call(f"{_AGENT}:block", {"calls": calls, "skip": skip}, list[float], timeout_s=trial.limit_s)
         trial.pairs.append(BlockPair(np.asarray(walls[0]), np.asarray(walls[1]), number))
 

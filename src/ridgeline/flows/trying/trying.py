@@ -24,8 +24,8 @@ DEFAULT_BUDGET_S = 90.0
 #: Seconds of blocks of one trial: at least so many, and so many calls of a slow target, six pairs and their warm-up.
 _TRIAL_S, _TRIAL_CALLS = 4.0, 16.0
 _OUT_OF_TIME = "the time for trying was spent; allow more with --try-budget"
-#: Calls of the shortest trial: first ones, outputs, warm-up and three pairs of blocks.
-_LEAST_CALLS = 14.0
+#: Calls of the shortest trial: first ones, outputs, warm-up and six pairs of blocks.
+_LEAST_CALLS = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
