@@ -112,7 +112,7 @@ def burst(call: Callable[[], Any], synchronise: Callable[[Any], None] | None, se
 
 
 def dispatch(table: OpTable, device: Device | None = None) -> DispatchFit:
-    """Cost of issuing one operator: fitted on the target's own kinds for torch, from the probe's fit for onnxruntime and numpy.
+    """Cost of issuing one operator: fitted on the target's own kinds for torch, on chains for LiteRT, from the probe's fit for onnxruntime and numpy.
 
     Raises:
         BackendUnavailable: no fit for this kind of target.
@@ -125,7 +125,11 @@ def dispatch(table: OpTable, device: Device | None = None) -> DispatchFit:
 
         recorded, _ = record_or_explain(prepared.call)
         return fit_dispatch(recorded)
-    library = {"onnx": "onnxruntime", "tflite": "litert"}.get(prepared.info.kind, "numpy")
+    if prepared.info.kind == "tflite":
+        from ..operators.tflite import fit_dispatch as fit_litert
+
+        return fit_litert(table.rows, prepared.info.threads)
+    library = "onnxruntime" if prepared.info.kind == "onnx" else "numpy"
     cost = device.cost("dispatch", library) if device else None
     if cost is None:
         raise BackendUnavailable(
