@@ -70,13 +70,16 @@ def test_the_outermost_model_is_a_stage():
 
 
 def test_a_session_is_named_after_its_file(monkeypatch):
-    class InferenceSession:
+    class Session:
         _model_path = "/models/net.onnx"
 
         def run(self, outputs, feeds):
             if outputs == "nested":
                 return "inner"
             return self.run("nested", feeds)
+
+    class InferenceSession(Session):
+        pass
 
     fake = types.ModuleType("onnxruntime")
     fake.InferenceSession = InferenceSession
@@ -86,6 +89,7 @@ def test_a_session_is_named_after_its_file(monkeypatch):
         assert InferenceSession().run(None, {}) == "inner"
     assert [found.names[index] for index in found.events["name"]] == ["model: net.onnx"]
     assert InferenceSession.run is original
+    assert "run" not in vars(InferenceSession)
 
 
 def test_the_cost_of_an_entry_is_that_of_an_empty_one():
@@ -103,7 +107,7 @@ def test_marks(tmp_path):
     assert "ridgeline.stage" not in marks_of(_prepared("python"), marked=False)
     script, helper = tmp_path / "pipeline.py", tmp_path / "parts.py"
     script.write_text("import parts\nparts.main()\n")
-    helper.write_text("import onnxruntime\nfrom ridgeline import stage\n")
+    helper.write_text("import numpy as np, onnxruntime as ort\nfrom ridgeline import stage\n")
     process = ProcessFlavour(argv=("python",), load=lambda transform: lambda: None)
     assert marks_of(_prepared("script", process, (str(script),)), marked=False) == ("onnxruntime", "ridgeline.stage")
     (tmp_path / "stranger.py").write_text("import torch\n")
@@ -127,3 +131,21 @@ def test_a_million_entries_are_all_counted():
             call()
     assert len(found.events) + found.missed == 1_000_000
     assert np.all(np.diff(found.events["id"]) == 1)
+
+
+def test_a_real_session_is_a_stage_and_is_put_back():
+    onnx, runtime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", kind, [4])],
+        [helper.make_tensor_value_info("y", kind, [4])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    session = runtime.InferenceSession(model.SerializeToString())
+    feeds = {"x": np.ones(4, np.float32)}
+    before = runtime.InferenceSession.run
+    report = measure_stages(lambda: [session.run(None, feeds) for _ in range(3)], seconds=0.05)
+    assert [(stage.name, stage.calls) for stage in report.table.stages] == [("model: InferenceSession", 3.0)]
+    assert runtime.InferenceSession.run is before

@@ -78,6 +78,16 @@ def test_recursion_belongs_to_the_outer_row():
     assert table.stages[0].own_s.value == pytest.approx(0.008)
 
 
+def test_deep_recursion_is_counted_and_deep_nesting_ends_in_the_last_row():
+    deep = made(*(("down", index, 1000 - index, index - 1, "main") for index in range(400)), wall_ms=1000)
+    assert [(stage.name, stage.calls) for stage in table_of([deep]).stages] == [("down", 400.0)]
+    mutual = made(*(("ab"[index % 2], index, 1000 - index, index - 1, "main") for index in range(400)), wall_ms=1000)
+    table = table_of([mutual])
+    assert len(table.stages) == 64
+    assert sum(stage.calls for stage in table.stages) == 400
+    assert sum(stage.own_s.value for stage in table.stages) == pytest.approx(1.0)
+
+
 def test_medians_over_calls_and_a_stage_that_comes_later():
     calls = [made(("a", 0, length, -1, "main")) for length in (10, 11, 12)]
     calls[1] = made(("a", 0, 11, -1, "main"), ("rare", 11, 12, -1, "main"))

@@ -16,7 +16,7 @@ from .models import loaded_model_libraries
 __all__ = ["marks_of"]
 
 _STAGE = re.compile(r"\bridgeline\b.*\bstage\b", re.DOTALL)
-_LIBRARIES = re.compile(r"^\s*(?:import|from)\s+(onnxruntime|torch|ai_edge_litert|openvino)\b", re.MULTILINE)
+_LIBRARIES = re.compile(r"^\s*(?:import|from)\s(?:.*[\s,])?(onnxruntime|torch|ai_edge_litert|openvino)\b", re.MULTILINE)
 #: A script longer than this is data.
 _MOST_BYTES = 1 << 20
 _MOST_FILES = 50

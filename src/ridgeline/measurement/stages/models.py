@@ -58,14 +58,15 @@ def model_stages() -> Iterator[None]:
         for module, calls in _CALLS.items():
             for owner, method, name_of in calls:
                 found = getattr(sys.modules.get(module), owner, None)
-                # Only where the class itself has the method: what it inherits is wrapped where it stands.
-                if isinstance(found, type) and method in vars(found):
-                    undo.append((found, method, vars(found)[method]))
-                    setattr(found, method, _wrapped(vars(found)[method], name_of))
+                original = getattr(found, method, None)
+                if isinstance(found, type) and callable(original):
+                    undo.append((found, method, vars(found).get(method)))
+                    setattr(found, method, _wrapped(original, name_of))
         yield
     finally:
-        for found, method, original in reversed(undo):
-            setattr(found, method, original)
+        for found, method, own in reversed(undo):
+            # What it had inherited it inherits again.
+            delattr(found, method) if own is None else setattr(found, method, own)
 
 
 def _wrapped(original: Callable[..., Any], name_of: Callable[[Any], str]) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """Which row of the table each recorded entry belongs to: the path of names from the outermost stage to it.
 
-A stage directly inside itself (recursion) belongs to the row of the outer one, whose time contains it. Entries deeper than `_DEEPEST` levels belong to none:
-their time is in the stages around them.
+A stage directly inside itself (recursion) belongs to the row of the outer one, whose time contains it; what is nested deeper than `_DEEPEST` rows
+belongs to the last of them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ class Rows:
     """The rows of all recordings.
 
     Attributes:
-        names, parents: of each row; parent −1 at the top.
+        names, parents, depths: of each row; parent −1 and depth 1 at the top.
         sites: place that entered it first.
         of: one array a recording: row of each event, −1 for none.
     """
 
     names: list[str] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
     sites: list[tuple[str, int, str] | None] = field(default_factory=list)
     of: list[NDArray[np.int64]] = field(default_factory=list)
     _known: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -60,12 +61,13 @@ class Rows:
 
     def find(self, parent: int, name: str, site: tuple[str, int, str] | None) -> int:
         """The row of a name under a parent, made where there is none."""
-        if parent >= 0 and self.names[parent] == name:
+        if parent >= 0 and (self.names[parent] == name or self.depths[parent] >= _DEEPEST):
             return parent
         if (parent, name) not in self._known:
             self._known[parent, name] = len(self.names)
             self.names.append(name)
             self.parents.append(parent)
+            self.depths.append(self.depths[parent] + 1 if parent >= 0 else 1)
             self.sites.append(site)
         return self._known[parent, name]
 
@@ -82,11 +84,11 @@ def _assigned(rows: Rows, recording: Recording) -> NDArray[np.int64]:
     events = recording.events
     found = np.full(len(events), -1, np.int64)
     parents = parent_index(events)
-    # In order of entry, so that rows are made in that order.
-    frontier = np.flatnonzero(parents < 0)
-    for _ in range(_DEEPEST):
-        if len(frontier) == 0:
-            break
+    by_parent = np.argsort(parents, kind="stable")
+    sorted_parents = parents[by_parent]
+    frontier = by_parent[: np.searchsorted(sorted_parents, 0)]
+    while len(frontier):
+        # In order of entry, so that rows are made in that order.
         frontier = frontier[np.argsort(events["id"][frontier], kind="stable")]
         above = np.where(parents[frontier] >= 0, found[np.maximum(parents[frontier], 0)], -1)
         pairs = np.stack([above, events["name"][frontier].astype(np.int64)])
@@ -96,10 +98,14 @@ def _assigned(rows: Rows, recording: Recording) -> NDArray[np.int64]:
             parent, name = int(kinds[0, kind]), int(kinds[1, kind])
             table[kind] = rows.find(parent, recording.names[name], recording.sites[name])
         found[frontier] = table[inverse.reshape(-1)]
-        reached = np.zeros(len(events), bool)
-        reached[frontier] = True
-        frontier = np.flatnonzero((parents >= 0) & reached[np.maximum(parents, 0)])
+        frontier = by_parent[_ranges(np.searchsorted(sorted_parents, frontier), np.searchsorted(sorted_parents, frontier, side="right"))]
     return found
+
+
+def _ranges(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All whole numbers of the ranges [low, high), one range after the other."""
+    counts = high - low
+    return np.repeat(low - np.concatenate(([0], np.cumsum(counts)[:-1])), counts) + np.arange(int(counts.sum()))
 
 
 def parent_index(events: NDArray[Any]) -> NDArray[np.int64]:
