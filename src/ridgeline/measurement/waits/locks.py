@@ -24,6 +24,7 @@ _allocate_lock = _thread.allocate_lock
 #: The C type; a checker is not told of all of its methods.
 _RLock: Any = _thread.RLock
 _get_ident = threading.get_ident
+_FOREVER = -1
 
 
 class WatchedLocks:
@@ -129,7 +130,9 @@ class _WatchedLock(_Book):
         self.open(_outside(frame), self.all_made)
         return self
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+    def acquire(self, blocking: bool = True, timeout: float = _FOREVER) -> bool:
+        if timeout < 0 and timeout != _FOREVER:
+            return self._take(blocking, timeout)  # which says what is wrong with it
         if self._take(False):
             self.taken()
             return True
@@ -193,7 +196,9 @@ class _WatchedRLock(_RLock):  # type: ignore[misc]
         self.book = _RLockBook()
         self.book.open(place, self.all_made)
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+    def acquire(self, blocking: bool = True, timeout: float = _FOREVER) -> bool:
+        if timeout < 0 and timeout != _FOREVER:
+            return bool(super().acquire(blocking, timeout))
         got = bool(super().acquire(False))
         if not got and not blocking:
             return bool(super().acquire(False, timeout))
