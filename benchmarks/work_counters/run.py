@@ -1,8 +1,8 @@
 """What other counters say of the cases of the suite, beside what was worked out by hand.
 
-Shows the answers that are kept in `results.json` (as a page, `TABLE.md`), which a test compares with the suite and with `explanations`; `--ask` asks every
-counter again. The counters are no dependency of this project, and some want older packages than it does: install fvcore, thop, onnx-tool, calflops (with transformers)
-and jax into an environment of their own that also has torch and onnx.
+Shows the answers that are kept in `results.json` (as a page, `TABLE.md`), which a test compares with the suite and with `explanations`; `--ask` asks
+every counter again. The counters are no dependency of this project, and some want older packages than it does: install fvcore, thop, onnx-tool,
+calflops (with transformers) and jax into an environment of their own that also has torch and onnx.
 """
 
 from __future__ import annotations

@@ -49,14 +49,24 @@ def _spelt(term: str, rank: int) -> list[str]:
 def _einsum(node: Node) -> Work:
     shapes = [node.input(index).dims for index in range(len(node.inputs))]
     terms, result = letters(node.text("equation"), [len(shape) for shape in shapes])
-    sizes: dict[str, int] = {}
-    for term, shape in zip(terms, shapes, strict=True):
-        for letter, dim in zip(term, shape, strict=True):
-            # A dimension of 1 is broadcast.
-            sizes[letter] = dim if sizes.get(letter, 1) == 1 else sizes[letter]
+    sizes = _sizes(terms, shapes)
+    if not set(result) <= set(sizes):
+        raise Unknown("an einsum whose result has a letter that no operand has")
     if len(terms) == 1:
         return _single(set(terms[0]), set(result), sizes)
     return _several([set(term) for term in terms], set(result), sizes)
+
+
+def _sizes(terms: list[list[str]], shapes: list[tuple[int, ...]]) -> dict[str, int]:
+    """Length of each letter; a dimension of 1 is broadcast."""
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for letter, dim in zip(term, shape, strict=True):
+            known = sizes.get(letter, 1)
+            if 1 not in (known, dim) and known != dim:
+                raise Unknown(f"an einsum whose letter {letter} is both {known} and {dim} long")
+            sizes[letter] = dim if known == 1 else known
+    return sizes
 
 
 def _points(used: set[str], sizes: dict[str, int]) -> float:
