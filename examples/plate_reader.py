@@ -34,9 +34,10 @@ def note(picture, place):
 
 
 def main():
-    for data in _pictures:
-        picture = load(data)
-        note(picture, search(picture))
+    for _camera in range(4):
+        for data in _pictures:
+            picture = load(data)
+            note(picture, search(picture))
 
 
 if __name__ == "__main__":
