@@ -77,7 +77,7 @@ imports: $(STAMPS)/check ## import directions only
 docs-check: $(STAMPS)/check ## documentation only
 	@$(RUN) python docs/check.py
 
-docs: $(STAMPS)/check ## write docs/cli.md again from the commands
+docs: $(STAMPS)/check ## write docs/cli.md and docs/api.md again from commands and docstrings
 	@$(RUN) python docs/check.py --write
 
 format: $(STAMPS)/check ## format the sources

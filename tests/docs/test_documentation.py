@@ -24,6 +24,7 @@ def load_check() -> ModuleType:
 
 
 check = load_check()
+_HELD = object()
 
 
 @click.group()
@@ -123,3 +124,53 @@ def test_links(tmp_path: Path, text: str, problem: str | None) -> None:
 )
 def test_commands_of_the_readme(text: str, count: int) -> None:
     assert len(check.command_problems(text, group, "demo: x\n\ttrue\n")) == count
+
+
+def test_the_reference_shows_signature_and_docstring_and_no_address() -> None:
+    def measure(size_bytes: int, *, report: object = print, many: int = 3) -> float:
+        """Seconds for so many bytes."""
+        return 0.0
+
+    page = check.render_api([("room.measure", measure), ("room.LIMIT", 7), ("room.Broken", ImportError("x"))])
+    assert "## room" in page
+    assert "measure(size_bytes: 'int', *, report: 'object' = <built-in function print>, many: 'int' = 3) -> 'float'" in page
+    assert "    Seconds for so many bytes." in page
+    assert "LIMIT = 7" in page
+
+    def held(default: object = _HELD) -> None:
+        """Nothing."""
+
+    assert " at 0x" not in check.render_api([("room.held", held)])
+
+
+def test_a_long_signature_has_one_line_a_parameter() -> None:
+    def wide(first: int, /, second_of_many_parameters: int, third_of_many_parameters: int, *, fourth_of_many_parameters: int, last: int = 0) -> None:
+        """Nothing."""
+
+    lines = check.render_api([("room.wide", wide)]).splitlines()
+    assert [line.strip() for line in lines[lines.index("wide(") : lines.index(") -> 'None'")]] == [
+        "wide(", "first: 'int',", "/,", "second_of_many_parameters: 'int',", "third_of_many_parameters: 'int',", "*,",
+        "fourth_of_many_parameters: 'int',", "last: 'int' = 0,",
+    ]  # fmt: skip
+
+
+class _Rule:
+    causes = ("haste",)
+    action = "slow-down"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("| `haste` | too fast | latency | `slow-down` | `hurry` |", []),
+        ("", ["no row for haste"]),
+        ("| `haste` | too fast | latency | `slow-down` | none yet |", ["rule hurry is missing"]),
+        ("| `haste` | too fast | latency | `rest` | `hurry` |", ["has no action rest"]),
+        ("| `haste` | too fast | latency | `slow-down` | `hurry`, `other` |", ["other does not name it"]),
+        ("| `haste` | a | b | `slow-down` | `hurry` |\n| `sloth` | a | b | `run` | none yet: needs legs |", []),
+        ("| `haste` | a | b | `slow-down` | `hurry` |\n| `sloth` | a | b | `run` | |", ["sloth: names neither"]),
+    ],
+)
+def test_causes_and_rules_agree(row: str, said: list[str]) -> None:
+    found = check.cause_problems(f"| cause | tell | bound | actions | rule |\n|---|---|---|---|---|\n{row}\n", [("hurry", _Rule)])
+    assert [words in line for words, line in zip(said, found, strict=True)] == [True] * len(said), found

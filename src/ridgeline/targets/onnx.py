@@ -92,6 +92,9 @@ def _options_maker(runtime: Any, threads: int) -> Callable[[], Any]:
     def options() -> Any:
         made = runtime.SessionOptions()
         made.intra_op_num_threads = threads
+        if threads > len(os.sched_getaffinity(0)):
+            # Threads that spin for work would keep the few CPUs from those that have some, and a call would take seconds.
+            made.add_session_config_entry("session.intra_op.allow_spinning", "0")
         made.inter_op_num_threads = 1
         made.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
         made.log_severity_level = _ERRORS_ONLY
