@@ -238,6 +238,20 @@ def test_operators_and_tables_are_reached_by_the_keyboard(opened: Opener, charte
     assert page.locator("details[open]").count() == 1
 
 
+def test_a_small_operator_inside_a_large_one_can_be_pointed_at(opened: Opener, charted: Diagnosis, full_facts: Facts) -> None:
+    within = tuple(msgspec.structs.replace(one, intensity=4.0, achieved_flop_per_s=_quantity(2e10, "FLOP/s")) for one in charted.operators)
+    page = opened(html_report(msgspec.structs.replace(charted, operators=within), full_facts))
+    page.locator(".roofline").scroll_into_view_if_needed()
+    readout = page.locator(".readout:visible .name")
+    for name in ("small", "middle"):
+        box = page.locator(f'.op[aria-label^="{name}:"] circle').bounding_box()
+        # Near its right edge, so that only the larger ones lie there as well.
+        page.mouse.move(box["x"] + box["width"] - 1.5, box["y"] + box["height"] / 2)
+        assert readout.text_content() == name
+    page.mouse.move(5, 5)
+    assert readout.text_content() == "main"
+
+
 def test_paper_is_white_and_has_the_tables(opened: Opener, charted: Diagnosis, full_facts: Facts) -> None:
     page = opened(html_report(charted, full_facts), color_scheme="dark")
     # What Chromium does on its way to the printer, through to the pages.

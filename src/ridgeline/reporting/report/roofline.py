@@ -81,10 +81,9 @@ def roofline_chart(points: Sequence[Point], device: Device | None, main: str | N
     names = {id(point): _name(point, x, y, taken) for point in named[:1]}
     roofs = _roofs(peaks, memories, x, y, taken)
     names |= {id(point): _name(point, x, y, taken) for point in named[1:]}
-    # The large ones first, so that the small ones lie on top and can be pointed at; the one that matters last of all.
     stop = first or (ordered[0] if ordered else None)
-    drawn = [*ordered, *([first] if first else [])]
-    shown = [_operator(point, x, y, names.get(id(point), NOTHING), main=point is first, stop=point is stop) for point in drawn]
+    # The large ones first, so that the small ones lie on top and can be pointed at.
+    shown = [_operator(point, x, y, names.get(id(point), NOTHING), main=point is first, stop=point is stop) for point in points]
     summary = f"Roofline of {len(points)} operators: arithmetic intensity from left to right, achieved FLOP/s from bottom to top, both logarithmic."
     return tag(
         "svg",
