@@ -92,6 +92,13 @@ def test_outputs_are_told_apart(program, function, state, words):
     assert found.pairs >= 6
 
 
+def test_torch_makes_the_same_data_in_both_processes(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text("import torch\nnet, row = torch.nn.Linear(4, 4), torch.rand(2, 4)\ndef f():\n    return net(row)\n")
+    found = try_one(path, "f")
+    assert (found.failure, found.output.state) == ("", "equal")
+
+
 @pytest.mark.parametrize(("function", "words"), [("dies", "7"), ("raises", "no room"), ("raises_after_a_while", "out of tickets")])
 def test_a_child_that_fails_under_the_change_is_a_reason(program, function, words):
     found = try_one(program, function)

@@ -5,7 +5,6 @@ Two such children, one without a change, are called by turns; who calls whom and
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter  # bound before the target is loaded, which may replace it in its module
@@ -21,6 +20,7 @@ from ridgeline.targets.changes import Applied, find
 
 from ..harness import warm_up
 from ..outputs import Leaf, compare, leaves, load, store
+from ..seeding import seed_everything
 from ..stacks import sample_lines
 
 __all__ = [
@@ -72,8 +72,7 @@ def prepare_changed(spec: TargetSpec, change: str = "", report: Callable[[Any], 
         NotComparable: the change has no place in this target.
         RidgelineError: whatever is wrong with the target.
     """
-    random.seed(_SEED)
-    np.random.seed(_SEED)
+    seed_everything(_SEED)
     prepared = prepare_target(spec)
     before = perf_counter()
     _Held.applied = find(change).apply(prepared) if change else Applied(call=prepared.call, synchronise=prepared.synchronise)
