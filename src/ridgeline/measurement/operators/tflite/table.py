@@ -96,7 +96,9 @@ def profile(prepared: Prepared, iterations: int = 10, seconds: float = 1.0) -> P
 def _between(clean: Quantity, operators_s: Quantity) -> Quantity:
     """At most what a clean run takes beside its operators; at the least nothing, since the interpreter's own cost a node is in it."""
     most = max(0.0, clean.high - operators_s.low)
-    value = min(most, max(0.0, clean.value - operators_s.value))
+    # A tick and less is the rounding of the clock that was dealt out to the operators.
+    left = clean.value - operators_s.value
+    value = min(most, left) if left > TICK_S else 0.0
     origin = "clean run less its operators; holds the interpreter's own cost too"
     return Quantity(value=value, low=0.0, high=most, confidence=clean.confidence, unit="s", source="measured", origin=origin)
 
