@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ridgeline.core import Diagnosis, Facts, LevelRecord, Need, Site, Stage, StageLine, StageTable, TargetInfo, Where
+from ridgeline.core import Diagnosis, Facts, LevelRecord, Need, Sentinels, Site, Stage, StageLine, StageTable, TargetInfo, Where
 from ridgeline.core.documents import from_builtins, to_builtins
 from ridgeline.diagnosis import next as next_step
 from ridgeline.diagnosis.causes.pipeline import pipelined
@@ -105,6 +105,14 @@ def test_the_cpus_bound_what_threads_can_do():
     assert waiting.speedup[1] == pytest.approx(3.0)
     one = pipelined(table(stage("a", 10), stage("b", 10)), cores=1)
     assert one.speedup == pytest.approx((1.0, 1.0))
+
+
+def test_cpus_that_others_keep_busy_promise_nothing():
+    stages = table(stage("a", 10, busy=0.5), stage("b", 10, busy=0.5))
+    assert pipelined(stages, cores=0.4).speedup == pytest.approx((1.0, 1.0))
+    busy = Sentinels(fma_ratio=around(1.0, "1"), run_queue_share=0.0, steal_share=0.0, other_load=3.6)
+    assert cause(with_stages(stages)) == "serialisation"
+    assert cause(with_stages(stages, sentinels=busy)) != "serialisation"
 
 
 def test_a_script_whose_stages_run_once_has_no_next_item():

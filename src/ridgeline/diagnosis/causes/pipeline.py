@@ -65,13 +65,12 @@ class Pipelined:
         return low, max(low, now / max(overlapped, self.rest_s))
 
 
-def pipelined(table: StageTable, cores: int, waiting: float = 0.0) -> Pipelined | None:
+def pipelined(table: StageTable, cores: float) -> Pipelined | None:
     """What a pipeline of the top-level stages would give; `None` where they overlap already, or there are not two to overlap.
 
     Args:
         table: stages of one call of the target.
-        cores: CPUs usable.
-        waiting: share of the wall in which the caller was runnable without a CPU: a neighbour's doing, in which a stage looks idle and is not.
+        cores: CPUs usable, without those that other processes keep busy; what the stages use now is there in any case.
     """
     stages = _items(table)
     serial = sum(stage.total_s.value for stage in stages)
@@ -80,7 +79,7 @@ def pipelined(table: StageTable, cores: int, waiting: float = 0.0) -> Pipelined 
     longest = max(stages, key=lambda stage: stage.total_s.value)
     if longest.total_s.value > _ONE_STAGE * serial:
         return None
-    hard, lock = _bounds(stages, longest, cores * (1.0 - min(0.5, waiting))), sum(stage.total_s.value * _locked(stage) for stage in stages)
+    hard, lock = _bounds(stages, longest, cores), sum(stage.total_s.value * _locked(stage) for stage in stages)
     limit, bound = max(hard.items(), key=lambda item: item[1])
     processes = lock > _LOCK_BINDS * bound
     items = min(stage.calls for stage in stages)
@@ -104,7 +103,9 @@ def _items(table: StageTable) -> list[Stage]:
 
 
 def _bounds(stages: list[Stage], longest: Stage, cores: float) -> dict[str, float]:
-    cpu = sum(stage.total_s.value * (1.0 if stage.busy_cpus is None else stage.busy_cpus) for stage in stages) / cores
+    serial = sum(stage.total_s.value for stage in stages)
+    busy = sum(stage.total_s.value * (1.0 if stage.busy_cpus is None else stage.busy_cpus) for stage in stages)
+    cpu = busy / max(cores, busy / serial)
     device = sum(stage.device_s.value for stage in stages if stage.device_s is not None)
     return {f"the longest, {longest.name}": longest.total_s.value, "the CPUs": cpu, "the device": device}
 
@@ -127,7 +128,7 @@ class Serialisation(Rule):
         # The calls of models that ridgeline found by itself say nothing of what else there is to overlap with.
         if table is None or table.automatic or _once_a_process(case, table):
             return
-        found = pipelined(table, case.cores, case.share_of("waiting"))
+        found = pipelined(table, case.cores - _taken(case))
         if found is None or found.speedup[0] < _LEAST_GAIN:
             return
         # Outside what was timed (the start of a script's process) nothing changes.
@@ -150,6 +151,12 @@ class Serialisation(Rule):
             f"where overlapped ones take {format_quantity(found.bound_s + found.fill_s, 's')}",
             rank=_WEIGHT * share * (1.0 - 1.0 / high),
         )
+
+
+def _taken(case: Case) -> float:
+    """CPUs that other processes keep busy: a pipeline cannot have them."""
+    seen = case.facts.sentinels
+    return (seen.other_load or 0.0) if seen is not None else 0.0
 
 
 def _once_a_process(case: Case, table: StageTable) -> bool:
