@@ -21,6 +21,7 @@ from ridgeline.work.onnx.nodes import Placed
 from ...medians import median_of
 from .match import Key, dtype_of, executed_types, key_of
 from .origin import Origin
+from .repeats import repeated
 from .runs import HALF_TICK_S, Executed, RunEvents
 
 __all__ = ["Buffers", "rows"]
@@ -62,7 +63,9 @@ def rows(
             executions.setdefault(key_of(part), [[] for _ in runs])[number].append(part)
     makers = _makers(executions, nodes, body_results)
     names = Counter(nodes[key].own_name for key in executions if key in nodes)
-    return tuple(_row(key, of_runs, nodes.get(key), origins, buffers, makers, names) for key, of_runs in executions.items())
+    table = [_row(key, of_runs, nodes.get(key), origins, buffers, makers, names) for key, of_runs in executions.items()]
+    distinct = repeated(list(executions), {key: row.calls for key, row in zip(executions, table, strict=True)}, nodes)
+    return tuple(msgspec.structs.replace(row, distinct=count) for row, count in zip(table, distinct, strict=True))
 
 
 def _makers(executions: Mapping[Key, Any], nodes: Mapping[Key, Placed], body_results: Mapping[str, Sequence[str]]) -> dict[str, set[int]]:

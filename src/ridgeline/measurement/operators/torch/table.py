@@ -18,6 +18,7 @@ from ridgeline.work.torch import RecordedOp, Work, work_of
 
 from .alignment import Accounts, account
 from .events import Event, Forest, is_compiled, is_operator
+from .repeats import repeats
 from .rows import edges, group_rows, name_of, placement_of
 from .trace import Iteration
 
@@ -123,6 +124,7 @@ def _rows(ops: Sequence[RecordedOp], accounts: Sequence[Accounts], threads: int,
         for member in group.members:
             row_of[member] = row
     after = edges(ops, row_of, len(groups))
+    again = repeats(ops)
     works: dict[int, Work] = {}
     placed: list[tuple[int, OperatorRow]] = []
     kept: dict[int, int] = {}
@@ -134,7 +136,8 @@ def _rows(ops: Sequence[RecordedOp], accounts: Sequence[Accounts], threads: int,
         works = {member: work_of(ops[member]) for member in group.members}
         spent = [sum(one.recorded_ns.get(member, 0) for member in group.members) for one in accounts]
         first = group.members[0]
-        placed.append((first, _row(ops[first], works, spent, calls, threads, name_of(group.kind, group.site), group.shapes)))
+        made = _row(ops[first], works, spent, calls, threads, name_of(group.kind, group.site), group.shapes)
+        placed.append((first, replace(made, distinct=_distinct([again[member] for member in group.members], calls))))
     named = [(first, _with_edges(row, after[old], kept)) for (first, row), old in zip(placed, kept, strict=True)]
     return _merge(named, _left_rows(ops, accounts, elsewhere))
 
@@ -158,6 +161,13 @@ def _row(op: RecordedOp, works: dict[int, Work], spent: list[int], calls: float,
         shapes=shapes,
         reason=work.reason,
     )
+
+
+def _distinct(again: Sequence[bool | None], calls: float) -> float | None:
+    """Executions that differ; `None` where one cannot be told, or where the profiled calls had another number of them than the recorded one."""
+    if len(again) != calls or any(one is None for one in again):
+        return None
+    return float(len(again) - sum(map(bool, again)))
 
 
 def _with_edges(row: OperatorRow, after: tuple[int, ...], kept: dict[int, int]) -> OperatorRow:
