@@ -18,7 +18,7 @@ from ridgeline.targets.changes import find
 from support.facts_by_hand import device
 
 PROGRAM = """
-import itertools, os, random, sys
+import itertools, os, random, sys, time
 import numpy as np
 
 kept = "MALLOC_MMAP_MAX_" in os.environ
@@ -48,6 +48,11 @@ def dies():
         os._exit(7)
     return 1
 
+def hangs():
+    while kept:
+        time.sleep(0.1)
+    return 1
+
 def raises():
     if kept:
         raise ValueError("no room")
@@ -67,9 +72,13 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
+def quiet(label: str, fraction: float | None) -> None:
+    """Nobody is told."""
+
+
 def try_one(program: Path, function: str, change: str = "keep-freed-memory"):
     spec = parse_target(f"{program}:{function}")
-    return run_trial(spec, find(change), read_machine(), seconds=0.3, call_s=1e-5, folder=program.parent, report=lambda label, fraction: None)
+    return run_trial(spec, find(change), read_machine(), seconds=0.3, left_s=60.0, call_s=1e-5, folder=program.parent, report=quiet)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +115,14 @@ def test_a_child_that_fails_under_the_change_is_a_reason(program, function, word
     assert found.speedup is None
 
 
+def test_a_change_that_never_returns_is_ended(program, monkeypatch):
+    monkeypatch.setattr("ridgeline.flows.trying.trial._LONGEST_S", 5.0)
+    spec = parse_target(f"{program}:hangs")
+    found = run_trial(spec, find("keep-freed-memory"), read_machine(), seconds=0.3, left_s=1.0, call_s=1e-5, folder=program.parent, report=quiet)
+    assert "still running" in found.failure
+    assert found.speedup is None
+
+
 def action(name: str) -> Action:
     return Action(id="a1", action=name, on="", because="", metric="latency", speedup=(1.5, 2.0), median_after_s=(0.1, 0.2))
 
@@ -134,13 +151,13 @@ def test_what_is_finished_is_handed_over_before_the_next_begins(program, found, 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        try_changes(found, facts, spec, Trying(budget_s=600.0), report=lambda label, fraction: None, keep=keep)
+        try_changes(found, facts, spec, Trying(budget_s=600.0), report=quiet, keep=keep)
     assert seen == [1, 2]
 
 
 def test_a_spent_budget_is_a_reason(program, found):
     facts, spec = given_facts(program, "same")
-    after = try_changes(found, facts, spec, Trying(budget_s=0.001), report=lambda label, fraction: None)
+    after = try_changes(found, facts, spec, Trying(budget_s=0.001), report=quiet)
     assert [trial.change for trial in after.trials] == ["keep-freed-memory"]
     assert any("--try-budget" in other.reason for other in after.untried)
 
@@ -186,6 +203,6 @@ def test_a_call_too_slow_for_the_budget_is_not_begun(program, found, full_diagno
     facts, spec = given_facts(program, "same")
     truth = msgspec.structs.replace(full_diagnosis.ground_truth, median_s=30.0)
     slow = msgspec.structs.replace(found, ground_truth=truth)
-    after = try_changes(slow, facts, spec, Trying(budget_s=90.0), report=lambda label, fraction: None)
+    after = try_changes(slow, facts, spec, Trying(budget_s=90.0), report=quiet)
     assert after.trials == ()
     assert all("at least 600 s of calls" in other.reason for other in after.untried)

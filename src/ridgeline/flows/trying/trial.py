@@ -31,8 +31,8 @@ _AGENT = "ridgeline.measurement.agent"
 _PAIRS, _PAIRS_LEAST = 8, 6
 #: Pairs of processes, where starting them costs no more than the measuring.
 _ROUNDS = 2
-#: One request may take this long, and twenty calls more: compiling takes minutes on a busy machine.
-_LONGEST_S = 300.0
+#: One request may take what is left of the time for trying, at least this long, and twenty calls more: compiling takes its time on a busy machine.
+_LONGEST_S = 30.0
 _COLD_STARTS, _WARM_CALLS = 6, 5
 _UNKNOWN = OutputCheck(state="unknown", reason="the trial ended before outputs were compared")
 
@@ -47,6 +47,7 @@ class _Trial:
     change: Change
     machine: Machine
     seconds: float
+    left_s: float
     call_s: float
     folder: Path
     output: OutputCheck = _UNKNOWN
@@ -55,10 +56,12 @@ class _Trial:
 
     @property
     def limit_s(self) -> float:
-        return _LONGEST_S + 20.0 * self.call_s
+        return max(_LONGEST_S, self.left_s) + 20.0 * self.call_s
 
 
-def run_trial(spec: TargetSpec, change: Change, machine: Machine, *, seconds: float, call_s: float, folder: Path, report: Report) -> ChangeTrial:
+def run_trial(
+    spec: TargetSpec, change: Change, machine: Machine, *, seconds: float, left_s: float, call_s: float, folder: Path, report: Report
+) -> ChangeTrial:
     """Measure a change beside the original.
 
     Args:
@@ -66,6 +69,7 @@ def run_trial(spec: TargetSpec, change: Change, machine: Machine, *, seconds: fl
         change: from the registry.
         machine: the host.
         seconds: for the blocks of both together; preparing comes on top.
+        left_s: seconds that are left for trying; preparing that takes longer is ended.
         call_s: seconds of one call of the original.
         folder: for the outputs of the original.
         report: progress.
@@ -76,7 +80,7 @@ def run_trial(spec: TargetSpec, change: Change, machine: Machine, *, seconds: fl
     Raises:
         NotComparable: the change has no place in this target.
     """
-    trial = _Trial(spec=spec, change=change, machine=machine, seconds=seconds, call_s=call_s, folder=folder)
+    trial = _Trial(spec=spec, change=change, machine=machine, seconds=seconds, left_s=left_s, call_s=call_s, folder=folder)
     failure = ""
     try:
         if change.cold:

@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -71,22 +72,22 @@ def try_changes(
                 facts = _without(facts, candidate, f"a trial takes at least {_LEAST_CALLS * call_s:.0f} s of calls; allow more with --try-budget")
                 continue
             before = time.monotonic()
-            facts = _tried(facts, spec, candidate, _seconds(call_s, trying.budget_s), call_s, Path(folder), _part(report, index, len(chosen)))
+            try_one = partial(run_trial, spec, candidate.change, facts.machine, folder=Path(folder), report=_part(report, index, len(chosen)))
+            facts = _tried(facts, candidate, partial(try_one, seconds=_seconds(call_s, trying.budget_s), left_s=left_s, call_s=call_s))
             dearest_s = max(dearest_s, time.monotonic() - before)
             if keep is not None:
                 keep(facts)
     return facts
 
 
-def _tried(facts: Facts, spec: TargetSpec, candidate: Candidate, seconds: float, call_s: float, folder: Path, report: Report) -> Facts:
-    change = candidate.change
+def _tried(facts: Facts, candidate: Candidate, trial: Callable[[], ChangeTrial]) -> Facts:
     try:
-        trial = run_trial(spec, change, facts.machine, seconds=seconds, call_s=call_s, folder=folder, report=report)
+        done = trial()
     except NotComparable as error:
         return _without(facts, candidate, f"{error.expected} is what it needs; found: {error.found}")
     except Exception as error:  # a stranger's change must not cost the diagnosis
-        trial = _failed(change, f"{type(error).__name__}: {error}")
-    return msgspec.structs.replace(facts, trials=(*facts.trials, trial))
+        done = _failed(candidate.change, f"{type(error).__name__}: {error}")
+    return msgspec.structs.replace(facts, trials=(*facts.trials, done))
 
 
 def _without(facts: Facts, candidate: Candidate, reason: str) -> Facts:
