@@ -91,11 +91,13 @@ def _because(report: BudgetReport, truth: GroundTruth) -> str:
         return f"{limit} lies inside the interval {format_quantity(low, 's')} to {format_quantity(high, 's')}; more samples narrow it"
     if report.state == "met":
         return f"{format_quantity(report.slack_s or 0.0, 's')} to spare"
-    least = "" if report.value_s is not None else f"at the least, by the median alone ({format_quantity(truth.median_s, 's')}), "
     ways = [_written(way) for way in report.shrink if way.part is not None and way.kind != "call"]
     whole = next((way for way in report.shrink if way.kind == "call" and way.part is not None), None)
     said = [*ways[:3], *([f"the whole call by {whole.part:.0%}"] if whole is not None and whole.part is not None else [])]
-    return f"must lose {least}{format_quantity(report.excess_s or 0.0, 's')}" + (f": {'; or '.join(said)}" if said else "")
+    lost = format_quantity(report.excess_s or 0.0, "s")
+    if report.value_s is None:
+        lost = f"at least {lost} by the median of {format_quantity(truth.median_s, 's')} alone"
+    return f"must lose {lost}" + (f": {'; or '.join(said)}" if said else "")
 
 
 def _written(way: Shrink) -> str:
