@@ -1,31 +1,27 @@
-"""A kitchen hands each dish over the counter; the waiter looks whether something is there until it is."""
+"""A kitchen prepares a dish in the back; the waiter looks at the counter until it is there."""
 
-import queue
-import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 
-counter: queue.Queue = queue.Queue()
-orders: queue.Queue = queue.Queue()
+import numpy as np
 
-
-def cook():
-    while True:
-        order = orders.get()
-        dish = 0
-        for turn in range(30_000):
-            dish = (dish * 31 + turn + order) % 65_521
-        counter.put(dish)
+kitchen = ThreadPoolExecutor(max_workers=1)
+dough = np.linspace(0.1, 1.0, 100_000)
+oven = np.empty_like(dough)
 
 
-threading.Thread(target=cook, daemon=True).start()
+def prepare():
+    np.copyto(oven, dough)
+    for _ in range(40):
+        np.multiply(oven, dough, out=oven)
+        np.sqrt(oven, out=oven)
+    return float(oven[-1])
 
 
-def pick_up():
-    while counter.empty():
-        time.sleep(0)
-    return counter.get()
+def look(dish):
+    while not dish.done():
+        continue
+    return dish.result()
 
 
 def workload():
-    orders.put(7)
-    return pick_up()
+    return look(kitchen.submit(prepare))

@@ -302,9 +302,10 @@ class TakingTurns(Rule):
 
 
 def _turns(case: Case) -> float:
-    """Share of the wall in which the caller waits for threads that held or wanted the interpreter's lock."""
+    """Share of the wall in which the caller waits for threads that held or wanted the interpreter's lock, less what they worked without it."""
     waits = [wait for kind in _FOR_THREADS for wait in _waits(case, kind)]
-    return min(1.0, sum(wait.caller_s.value * (wait.interpreted or 0.0) for wait in waits) / _wall(case)) if waits else 0.0
+    turns = sum(wait.caller_s.value * max(0.0, (wait.interpreted or 0.0) - (wait.native or 0.0)) for wait in waits)
+    return min(1.0, turns / _wall(case)) if waits else 0.0
 
 
 def knows_why_it_waits(case: Case) -> bool:
