@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from ridgeline.work.onnx import Node, Value, op_work
-from ridgeline.work.torch import RecordedOp, TensorUse, record, work_of
+from ridgeline.work.torch import RecordedOp, TensorUse, record, record_fake, work_of
 from support.onnx_models import node, value
 
 MS = "com.microsoft"
@@ -168,6 +168,28 @@ def test_the_product_of_two_sparse_matrices_is_unknown() -> None:
     assert work.flop is None
     assert "two sparse operands" in work.reason
     assert work.read_bytes == 4 * 4 + (5 + 4) * 8  # one matrix, read once
+
+
+def test_a_sparse_operand_that_is_fake_is_unknown() -> None:
+    (op,) = [op for op in record_fake(lambda: torch.eye(8).to_sparse() @ torch.ones(8, 3)) if op.kind == "aten::mm"]
+    work = work_of(op)
+    assert (work.flop, work.read_bytes) == (None, None)
+    assert "cannot be seen" in work.reason
+
+
+def test_jagged_sequences_count_what_their_class_runs() -> None:
+    source = torch.nested.nested_tensor([torch.ones(3, 8), torch.ones(5, 8)], layout=torch.jagged)
+    with torch.no_grad():
+        works = [work_of(op) for op in record(lambda: nn.functional.linear(source, torch.ones(4, 8)))]
+    assert [work.flop for work in works if work.engine == "fma"] == [2 * (3 + 5) * 8 * 4]
+
+
+def test_a_nested_tensor_of_the_old_kind_hides_its_lengths() -> None:
+    source = torch.nested.nested_tensor([torch.ones(3, 8), torch.ones(5, 8)])
+    with torch.no_grad():
+        (work,) = [work_of(op) for op in record(lambda: nn.functional.linear(source, torch.ones(4, 8))) if op.kind == "aten::linear"]
+    assert work.flop is None
+    assert "nested" in work.reason
 
 
 def test_a_packed_weight_is_one_buffer_in_every_call() -> None:

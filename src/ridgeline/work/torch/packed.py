@@ -34,4 +34,9 @@ def tensors(value: Any, depth: int = 0) -> list[Any]:
 
 def identity(value: Any) -> int | None:
     """A number that is the same for every handle of one object while it lives; `None` for what is not packed."""
-    return hash(value) if isinstance(value, torch.ScriptObject) else None
+    if not isinstance(value, torch.ScriptObject):
+        return None
+    try:
+        return hash(value)
+    except Exception:  # a class of a stranger's that has a hash of its own, and it fails
+        return id(value)

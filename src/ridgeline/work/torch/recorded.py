@@ -33,11 +33,11 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """What a sparse tensor keeps.
 
     Args:
-        values: elements kept, the zeros inside a block included.
+        values: elements kept, the zeros inside a block included; `None` if that cannot be seen.
         value_bytes, index_bytes: of those elements, and of the indices that place them.
     """
 
-    values: int
+    values: int | None
     value_bytes: int
     index_bytes: int
 
@@ -52,6 +52,7 @@ class TensorUse(msgspec.Struct, frozen=True, kw_only=True):
         offset: elements from the start of the storage.
         storage_bytes: size of the whole storage; 0 if it cannot be seen.
         stored: what it keeps, if it is sparse; `None` for any other, and where it cannot be seen.
+        nested: several tensors of their own lengths in one; its shape here is the number of its elements.
         constant: persistent, and a parameter or buffer of a module or a leaf that requires grad.
         persistent: its storage was there before the call, and the call never writes it.
         fresh: this operator allocated its storage.
@@ -64,6 +65,7 @@ class TensorUse(msgspec.Struct, frozen=True, kw_only=True):
     offset: int = 0
     storage_bytes: int = 0
     stored: Stored | None = None
+    nested: bool = False
     constant: bool = False
     persistent: bool = False
     fresh: bool = False

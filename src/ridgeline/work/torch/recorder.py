@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import packed
@@ -28,6 +29,7 @@ _Described = tuple[dict[str, Any], tuple[TensorUse, ...], tuple[str, ...], bool]
 
 # A pure function of the operator, asked once for each: whether it is a composition, and what its schema says of its arguments.
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+_PLAIN = torch.Tensor.__torch_dispatch__
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]
@@ -66,13 +68,17 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         """Run the operator, and keep what it was."""
         kwargs = kwargs or {}
+        if any(map(_is_wrapper, types)):
+            # A tensor made of others (jagged, distributed): its own class takes the operator apart into those that do the work, which come here.
+            return NotImplemented
         # An operator that takes functions has no schema to read, but its body is recorded; a question such as `prim::device` is no work.
         if not isinstance(func, torch._ops.OpOverload) or func.namespace == "prim":
             return func(*args, **kwargs)
         if len(self._ops) >= self._limit:
             self.truncated = True
             return func(*args, **kwargs)
-        if self._is_composite(func):
+        # A nested tensor has no shape, which a composition would ask for: it takes the operator whole.
+        if self._is_composite(func) and not any(isinstance(value, torch.Tensor) and value.is_nested for value in args):
             # The composition that would run, not `decompose`, which prefers a tracing form where there is one: that of dropout copies its input.
             with self:
                 return func._op_dk(_COMPOSITE, *args, **kwargs)
@@ -169,6 +175,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             offset=int(tensor.storage_offset()) if strided else 0,
             storage_bytes=size,
             stored=stored_of(tensor),
+            nested=tensor.is_nested,
             constant=number in self._constant,
             # A lone number tells nothing: `x + 1` makes a tensor of its 1 in every call.
             persistent=number in self._existing and (tensor.numel() > 1 or number in self._constant),
@@ -223,6 +230,11 @@ def _own(module: Any, name: str) -> list[Any]:
         return [tensor for tensor in held.values() if isinstance(tensor, torch.Tensor)]
     except Exception:  # a module that is not initialised yet, or one whose attributes answer as they please
         return []
+
+
+def _is_wrapper(kind: type) -> bool:
+    """Whether a class of tensors brings an implementation of its operators; a fake tensor is a tensor to this."""
+    return getattr(kind, "__torch_dispatch__", _PLAIN) not in (_PLAIN, torch._C._disabled_torch_dispatch_impl) and not issubclass(kind, FakeTensor)
 
 
 def _requires_grad(value: Any) -> bool:

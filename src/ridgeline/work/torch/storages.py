@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .recorded import Stored
@@ -57,9 +58,11 @@ class Storages:
 
 
 def stored_of(tensor: Any) -> Stored | None:
-    """What a sparse tensor keeps; `None` for any other, and for one that cannot be asked (a fake one)."""
-    if tensor.layout == torch.strided or tensor.layout == torch._mkldnn:
+    """What a sparse tensor keeps; `None` for one that is not sparse."""
+    if tensor.layout not in _INDICES:
         return None
+    if isinstance(tensor, FakeTensor):
+        return _UNSEEN
     try:
         parts = _INDICES[tensor.layout](tensor)
         values = tensor._values() if tensor.layout == torch.sparse_coo else tensor.values()
@@ -68,10 +71,11 @@ def stored_of(tensor: Any) -> Stored | None:
             value_bytes=int(values.numel() * values.element_size()),
             index_bytes=sum(int(part.numel() * part.element_size()) for part in parts),
         )
-    except (KeyError, NotImplementedError, RuntimeError, TypeError):
-        return None
+    except (NotImplementedError, RuntimeError, TypeError):
+        return _UNSEEN
 
 
+_UNSEEN = Stored(values=None, value_bytes=0, index_bytes=0)
 _ROWS = ("crow_indices", "col_indices")
 _COLUMNS = ("ccol_indices", "row_indices")
 _INDICES: dict[Any, Callable[[Any], list[Any]]] = {

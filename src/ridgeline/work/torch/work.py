@@ -26,6 +26,8 @@ def work_of(op: RecordedOp) -> Work:
     if op.is_view:
         return Work(group="view", reason="view")
     work = _stepped(_by_formula(op), op)
+    if work.engine == "fma" and any(use.nested for use in (*op.inputs, *op.outputs)):
+        work = msgspec.structs.replace(work, flop=None, reason="a nested tensor hides its lengths")
     return msgspec.structs.replace(work, precision=precision_of(op)) if work.precision == "any" and work.group not in ("view", "allocation") else work
 
 

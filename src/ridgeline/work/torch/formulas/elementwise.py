@@ -43,7 +43,7 @@ _ERF = "erf erfc erfinv special_erfcx special_ndtr"
 
 def _kept(use: TensorUse) -> int:
     """Elements, of a sparse tensor those that it keeps."""
-    return use.numel if use.stored is None else use.stored.values
+    return use.numel if use.stored is None or use.stored.values is None else use.stored.values
 
 
 def pointwise(op: RecordedOp, engine: Engine, group: str = "elementwise") -> Work:

@@ -11,7 +11,7 @@ import msgspec
 
 from .. import traffic
 from ..formula import Work, formula
-from ..recorded import RecordedOp, TensorUse
+from ..recorded import RecordedOp
 from .sparse import product
 
 __all__: list[str] = []
@@ -21,24 +21,15 @@ def _matmul(op: RecordedOp, flop: float) -> Work:
     return Work(group="matmul", flop=flop, engine="fma", reads=traffic.reads(op), writes=traffic.writes(op))
 
 
-def _product(op: RecordedOp, left: TensorUse, right: TensorUse) -> Work:
-    """2 × elements of `left` × columns of `right`: batch·M·K × N; of a sparse operand what it keeps."""
-    flop = product(left, right)
-    if flop is None:
-        reads, writes = traffic.reads(op), traffic.writes(op)
-        return Work(group="matmul", flop=None, engine="fma", reads=reads, writes=writes, reason="which rows of two sparse operands meet is data")
-    return _matmul(op, flop)
-
-
 @formula("mm bmm matmul _int_mm mv dot vdot inner_product")
 def _plain(op: RecordedOp) -> Work:
-    return _product(op, op.inputs[0], op.inputs[1])
+    return product(op, op.inputs[0], op.inputs[1])
 
 
 @formula("_scaled_mm _scaled_mm_v2")
 def _scaled(op: RecordedOp) -> Work:
     """In the format of its operands: their scales are fp32 and would name it otherwise."""
-    work = _product(op, op.inputs[0], op.inputs[1])
+    work = product(op, op.inputs[0], op.inputs[1])
     return msgspec.structs.replace(work, precision="fp8") if op.inputs[0].dtype.startswith("float8") else work
 
 
@@ -54,7 +45,7 @@ def _grouped(op: RecordedOp) -> Work:
 def _with_bias(op: RecordedOp) -> Work:
     left = op.tensor("mat1") or op.tensor("batch1") or op.inputs[1]
     right = op.tensor("mat2") or op.tensor("batch2") or op.inputs[2]
-    return _product(op, left, right)
+    return product(op, left, right)
 
 
 @formula("addmv")

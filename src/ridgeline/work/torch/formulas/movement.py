@@ -119,6 +119,7 @@ def _scalar(op: RecordedOp) -> Work:
     _has_compatible_shallow_copy_type _version is_contiguous _assert_async
     _assert_tensor_metadata _functional_assert_async _nested_tensor_size _unsafe_view _reshape_alias unsafe_split unsafe_chunk
     unsafe_split_with_sizes detach alias lift_fresh lift_fresh_copy result_type size stride numel record_stream _is_zerotensor is_pinned
+    values indices _values _indices crow_indices col_indices ccol_indices row_indices _nnz
     profiler::_record_function_enter_new profiler::_record_function_exit
     """
 )

@@ -13,17 +13,20 @@ from ..recorded import RecordedOp, TensorUse
 __all__ = ["product"]
 
 
-def product(left: TensorUse, right: TensorUse) -> float | None:
-    """FLOPs of `left` × `right`: batch·M·K × N, or those of what is kept; `None` if both are sparse."""
-    columns = right.shape[-1] if len(right.shape) > 1 else 1
-    if left.stored is None and right.stored is None:
-        return 2.0 * left.numel * columns
+_MEETING = "which rows of two sparse operands meet is data"
+_UNSEEN = "what a sparse operand keeps cannot be seen"
+
+
+def product(op: RecordedOp, left: TensorUse, right: TensorUse) -> Work:
+    """2·batch·M·K × N of `left` × `right`, or those of what is kept; unknown if both are sparse."""
+    if any(use.stored is not None and use.stored.values is None for use in (left, right)):
+        return Work(group="matmul", flop=None, engine="fma", reads=None, writes=None, reason=_UNSEEN)
     if left.stored is not None and right.stored is not None:
-        return None
-    if left.stored is not None:
-        return 2.0 * left.stored.values * columns
-    rows = left.numel // max(1, left.shape[-1])
-    return 2.0 * rows * (right.stored.values if right.stored is not None else 0)
+        return _work(op, None, _MEETING)
+    if right.stored is not None:
+        return _work(op, 2.0 * (left.numel // max(1, left.shape[-1])) * (right.stored.values or 0))
+    kept = left.numel if left.stored is None else left.stored.values or 0
+    return _work(op, 2.0 * kept * (right.shape[-1] if len(right.shape) > 1 else 1))
 
 
 def _work(op: RecordedOp, flop: float | None, reason: str = "") -> Work:
@@ -32,12 +35,7 @@ def _work(op: RecordedOp, flop: float | None, reason: str = "") -> Work:
 
 @formula("_sparse_addmm sspaddmm hspmm")
 def _with_sum(op: RecordedOp) -> Work:
-    left, right = op.tensor("mat1") or op.inputs[-2], op.tensor("mat2") or op.inputs[-1]
-    flop = product(left, right)
-    return _work(op, flop, "" if flop is not None else _MEETING)
-
-
-_MEETING = "which rows of two sparse operands meet is data"
+    return product(op, op.tensor("mat1") or op.inputs[-2], op.tensor("mat2") or op.inputs[-1])
 
 
 @formula("_sparse_sparse_matmul")
@@ -47,15 +45,15 @@ def _both(op: RecordedOp) -> Work:
 
 @formula("_sparse_mm_reduce_impl")
 def _reduced(op: RecordedOp) -> Work:
-    return _work(op, product(op.inputs[0], op.inputs[1]))
+    return product(op, op.inputs[0], op.inputs[1])
 
 
 @formula("sparse_sampled_addmm")
 def _sampled(op: RecordedOp) -> Work:
     """Only the places that the pattern keeps are computed: 2·K each."""
     pattern, left = op.inputs[0], op.inputs[1]
-    if pattern.stored is None:
-        return _work(op, None, "what the pattern keeps cannot be seen")
+    if pattern.stored is None or pattern.stored.values is None:
+        return Work(group="matmul", flop=None, engine="fma", reads=None, writes=None, reason=_UNSEEN)
     return _work(op, 2.0 * pattern.stored.values * left.shape[-1])
 
 
