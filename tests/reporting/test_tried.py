@@ -1,0 +1,53 @@
+"""The section on what was tried: promised beside found, what changed, what is kept, and what was not tried."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ridgeline.core import Tried, Untried
+from ridgeline.reporting import markdown, page, terminal
+
+
+def tried(**fields) -> Tried:
+    defaults = {
+        "action": "fuse", "id": "a1", "verdict": "faster", "speedup": (1.4, 1.6), "promised": (1.3, 1.9), "kept": True, "output_ok": True,
+        "output": "equal", "change": "torch-compile", "promise": "kept", "found": 1.5, "difference": 0.0, "reason": "keep it: call torch.compile",
+    }  # fmt: skip
+    return Tried(**{**defaults, **fields})
+
+
+def text(diagnosis) -> str:
+    return terminal(page(diagnosis), 120, False)
+
+
+def test_promised_stands_beside_found(full_diagnosis):
+    told = text(msgspec.structs.replace(full_diagnosis, tried=(tried(),)))
+    line = next(line for line in told.splitlines() if line.strip().startswith("torch-compile "))
+    assert line.split() == ["torch-compile", "fuse", "1.30–1.90×", "1.40–1.60×", "faster", "kept", "equal", "yes"]
+    assert "Keep it: call torch.compile" in told
+
+
+def test_what_cannot_be_compared_and_what_failed_are_told_apart_from_what_changed(full_diagnosis):
+    trials = (
+        tried(output_ok=False, output="differs", kept=False, reason="too far apart"),
+        tried(output_ok=False, output="unknown", kept=False, reason="returns nothing"),
+        tried(verdict="failed", speedup=None, found=None, promise=None, output_ok=False, output="unknown", kept=False, reason="it crashed"),
+        tried(id="", action="c", promised=None, promise=None, control=True, difference=1e-7, tolerance=1e-4),
+    )
+    told = text(msgspec.structs.replace(full_diagnosis, tried=trials))
+    for words in ("CHANGED", "not comparable", "It crashed", "control", "equal within 1e-04", "Too far apart", "Returns nothing"):
+        assert words in told
+
+
+def test_what_was_not_tried_says_why(full_diagnosis):
+    left = (Untried(action="vectorise", reason="in the code"), Untried(action="", change="lab", reason="it does not load"))
+    told = markdown(page(msgspec.structs.replace(full_diagnosis, tried=(), untried=left)))
+    assert "not tried: vectorise" in told
+    assert "not tried: lab" in told
+
+
+def test_a_suspicion_says_what_trials_did_to_it(full_diagnosis):
+    assert "no intervention has been tried yet" in text(msgspec.structs.replace(full_diagnosis, tried=()))
+    assert "nothing that was tried" in text(msgspec.structs.replace(full_diagnosis, tried=(tried(promise="refuted"),)))
+    sure = msgspec.structs.replace(full_diagnosis.bottleneck, confirmed=True)
+    assert "confirmed: an intervention" in text(msgspec.structs.replace(full_diagnosis, bottleneck=sure))
