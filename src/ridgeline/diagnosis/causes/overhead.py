@@ -19,6 +19,9 @@ _LEAST = 0.2
 #: Share of the cost of dispatching one operator that is itself spent in the interpreter: what a Python loop over operators shows as interpreter time.
 _INTERPRETED_DISPATCH = 0.5
 
+#: Groups of operator rows that are Python at work, not a library.
+_INTERPRETED_GROUPS = ("python", "view")
+
 
 class Dispatch(Rule):
     """Names `dispatch` when the count of operators, not their work, makes the time."""
@@ -142,26 +145,49 @@ class Allocation(Rule):
         )
 
 
+def _interpreted_lines(case: Case) -> list[tuple[HotSpot, float]]:
+    """Sampled lines with the samples that are the interpreter's: a line is busy as well while a library works for it, and an operator's time at
+    that line says for how long."""
+    spots = case.facts.hot_spots
+    if spots is None:
+        return []
+    native: dict[tuple[str | None, int | None], float] = {}
+    for part in case.judged:
+        if part.row.site is not None and part.row.group not in _INTERPRETED_GROUPS:
+            place = (part.row.site.file, part.row.site.line)
+            native[place] = native.get(place, 0.0) + part.share * spots.samples
+    left = []
+    for spot in spots.spots:
+        if spot.state != "blocked":
+            place = (spot.site.file, spot.site.line)
+            taken = min(float(spot.samples), native.get(place, 0.0))
+            native[place] = native.get(place, 0.0) - taken
+            left.append((spot, spot.samples - taken))
+    return left
+
+
+def _by_function(lines: list[tuple[HotSpot, float]]) -> dict[tuple[str | None, str | None], float]:
+    functions: dict[tuple[str | None, str | None], float] = {}
+    for spot, samples in lines:
+        place = (spot.site.file, spot.site.function)
+        functions[place] = functions.get(place, 0.0) + samples
+    return functions
+
+
 def _interpreted_spot(case: Case) -> HotSpot | None:
     """The hottest line of the hottest function: a loop spreads over its lines, and none of them may be the hottest of the program."""
-    spots = case.facts.hot_spots
-    awake = [spot for spot in spots.spots if spot.state != "blocked"] if spots else []
-    functions: dict[tuple[str | None, str | None], int] = {}
-    for spot in awake:
-        place = (spot.site.file, spot.site.function)
-        functions[place] = functions.get(place, 0) + spot.samples
+    lines = _interpreted_lines(case)
+    functions = _by_function(lines)
     hottest = max(functions, key=lambda place: functions[place], default=None)
-    return max((spot for spot in awake if (spot.site.file, spot.site.function) == hottest), key=lambda spot: spot.samples, default=None)
+    own = [line for line in lines if (line[0].site.file, line[0].site.function) == hottest]
+    return max(own, key=lambda line: line[1])[0] if own else None
 
 
 def _part_of_function(case: Case) -> float:
-    """Part of the sampled lines that the place's function holds; 1 where no lines were sampled."""
-    spot, spots = _interpreted_spot(case), case.facts.hot_spots
-    if spot is None or spots is None:
-        return 1.0
-    awake = [other for other in spots.spots if other.state != "blocked"]
-    own = sum(other.samples for other in awake if (other.site.file, other.site.function) == (spot.site.file, spot.site.function))
-    return own / sum(other.samples for other in awake)
+    """Part of the interpreter's sampled lines that the place's function holds; 1 where none were sampled."""
+    functions = _by_function(_interpreted_lines(case))
+    whole = sum(functions.values())
+    return max(functions.values()) / whole if whole else 1.0
 
 
 def _spot_where(case: Case) -> Where:

@@ -27,7 +27,7 @@ class RowToRepeat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def relayouts(rows: Sequence[RowToRepeat], seconds: float) -> tuple[Relayout, ...]:
-    """Operators of torch, repeated in the process that holds the target.
+    """Operators of torch, repeated for so many seconds in the process that holds the target.
 
     Raises:
         BackendUnavailable: torch is not installed.

@@ -23,7 +23,7 @@ class WaitsReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timed_waits(spec: TargetSpec, seconds: float) -> WaitsReport:
-    """Waits of a Python program.
+    """Waits of a Python program, over so many seconds.
 
     Raises:
         BackendUnavailable: not a Python target.

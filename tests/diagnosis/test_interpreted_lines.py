@@ -1,0 +1,41 @@
+"""Where the interpreter's time is, on a program whose busiest line is a library at work."""
+
+from __future__ import annotations
+
+from ridgeline.core import Diagnosis, Facts, HotSpot, HotSpots, Site
+from ridgeline.diagnosis import next as next_step
+from support.facts_by_hand import facts, row, split
+
+
+_NOT_HERE = {name: "not needed here" for name in ("dispatch", "waits")}
+
+
+def spots(*lines: tuple[int, str, int]) -> HotSpots:
+    found = tuple(HotSpot(site=Site(file="net.py", line=line, function=name), samples=n, state="interpreter") for line, name, n in lines)
+    return HotSpots(spots=found, samples=sum(n for _, _, n in lines), interval_s=0.002, instrument="by hand")
+
+
+def place(given: Facts) -> tuple[str | None, int | None]:
+    found = next_step(given)
+    assert isinstance(found, Diagnosis)
+    assert found.bottleneck is not None
+    assert found.bottleneck.cause == "interpreter"
+    return found.bottleneck.where.function, found.bottleneck.where.line
+
+
+def test_a_line_that_calls_a_library_is_not_the_interpreters():
+    # Half of the wall is a model run at line 51, the other half a loop spread over lines 27 and 28.
+    model = row("run", 0.005, group="other", site=Site(file="net.py", line=51, function="classify"))
+    sampled = spots((51, "classify", 500), (28, "entropy", 280), (27, "entropy", 200), (52, "classify", 20))
+    assert place(facts([model], wall_split=split(interpreter=0.5), hot_spots=sampled, cannot=_NOT_HERE)) == ("entropy", 28)
+
+
+def test_a_row_that_is_python_takes_nothing_from_its_line():
+    callback = row("sum", 0.005, group="python", site=Site(file="net.py", line=51, function="classify"))
+    sampled = spots((51, "classify", 500), (28, "entropy", 280), (27, "entropy", 200))
+    assert place(facts([callback], wall_split=split(interpreter=0.9), hot_spots=sampled, cannot=_NOT_HERE)) == ("classify", 51)
+
+
+def test_without_operators_the_samples_stand_as_they_are():
+    sampled = spots((51, "classify", 300), (28, "entropy", 280), (27, "entropy", 200))
+    assert place(facts([], wall_split=split(interpreter=0.9), hot_spots=sampled, cannot=_NOT_HERE)) == ("entropy", 28)
