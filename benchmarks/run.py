@@ -21,6 +21,8 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     "work-counters": ("work_counters/run.py", [], []),
+    # A quarter of an hour a repetition: each target is diagnosed and then tried for a minute and a half.
+    "promises": ("promises/run.py", ["--repetitions", "1"], ["--repetitions", "5"]),
     # Five repetitions alone and five beside a neighbour are about an hour even on short budgets; the journal keeps every finished cell.
     "diagnosis": ("diagnosis/run.py", ["--repetitions", "5", "--option=--time-budget=3"], ["--repetitions", "10"]),
 }

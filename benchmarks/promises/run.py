@@ -50,6 +50,7 @@ NO_FIX = ("backbone_onnx", "price_feed", "ledger_report", "dense_ranker")
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One target that was tried."""
 
+    commit: str
     target: str
     repetition: int
     wall_s: float
@@ -75,7 +76,13 @@ def magika() -> str:
     return str(sorted(Path((places or ["."])[0]).glob("models/*/model.onnx"))[-1])
 
 
-def run(name: str, arguments: list[str], repetition: int, seconds: float, try_seconds: float) -> Line:
+def commit() -> str:
+    """The commit, with `+dirty` where the tree differs; empty outside of git."""
+    command = ["git", "describe", "--always", "--abbrev=12", "--dirty=+dirty", "--exclude=*"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
+def run(name: str, arguments: list[str], repetition: int, seconds: float, try_seconds: float, at: str) -> Line:
     """Diagnose one target with `--try` in a process of its own."""
     command = [
         str(Path(sys.executable).with_name("ridgeline")), "diagnose", "--json", "--quiet", "--no-notebook", "--try", "--time-budget", str(seconds),
@@ -86,11 +93,11 @@ def run(name: str, arguments: list[str], repetition: int, seconds: float, try_se
     wall_s = time.monotonic() - before
     if done.returncode != 0:
         last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or [""])[-1]
-        return Line(target=name, repetition=repetition, wall_s=wall_s, error=last)
+        return Line(commit=at, target=name, repetition=repetition, wall_s=wall_s, error=last)
     document = msgspec.json.decode(done.stdout)
     found = document["bottleneck"] or {}
     return Line(
-        target=name, repetition=repetition, wall_s=wall_s, cause=found.get("cause"), confirmed=bool(found.get("confirmed")), tried=document["tried"],
+        commit=at, target=name, repetition=repetition, wall_s=wall_s, cause=found.get("cause"), confirmed=bool(found.get("confirmed")), tried=document["tried"],
         untried=document["untried"],
     )  # fmt: skip
 
@@ -162,16 +169,21 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=12.0, help="time budget of each diagnosis")
     parser.add_argument("--try-seconds", type=float, default=90.0, help="budget of its trials")
     parser.add_argument("--journal", type=Path, default=ROOT / "build" / "benchmarks" / "promises.jsonl")
+    parser.add_argument("--out", type=Path, help="write the report there as well")
     given = parser.parse_args()
-    done = {(line.target, line.repetition) for line in read(given.journal)}
+    now = commit()
+    done = {(line.target, line.repetition) for line in read(given.journal) if line.commit == now}
     for repetition in range(given.repetitions):
         for name in given.only or TARGETS:
             arguments = words(name)
             if arguments is None:
                 print(f"{name}: skipped, {TARGETS[name][1]} is not installed", file=sys.stderr)
             elif (name, repetition) not in done:
-                append(given.journal, run(name, arguments, repetition, given.seconds, given.try_seconds))
-    print("\n".join(report(read(given.journal))))
+                append(given.journal, run(name, arguments, repetition, given.seconds, given.try_seconds, now))
+    text = "\n".join(("## Promises", "", *report([line for line in read(given.journal) if line.commit == now]), ""))
+    print(text)
+    if given.out is not None:
+        given.out.write_text(text, encoding="utf-8")
     return 0
 
 
