@@ -97,9 +97,15 @@ def run(name: str, arguments: list[str], repetition: int, seconds: float, try_se
     document = msgspec.json.decode(done.stdout)
     found = document["bottleneck"] or {}
     return Line(
-        commit=at, target=name, repetition=repetition, wall_s=wall_s, cause=found.get("cause"), confirmed=bool(found.get("confirmed")), tried=document["tried"],
+        commit=at,
+        target=name,
+        repetition=repetition,
+        wall_s=wall_s,
+        cause=found.get("cause"),
+        confirmed=bool(found.get("confirmed")),
+        tried=document["tried"],
         untried=document["untried"],
-    )  # fmt: skip
+    )
 
 
 def read(path: Path) -> list[Line]:
