@@ -46,8 +46,15 @@ def test_a_large_upload_overlaps_to_the_larger_of_the_two():
 def test_many_small_copies_are_collected():
     page = page_of([copy("MemcpyFromHost", 0.006, 1000, calls=100), work(0.004)])
     promised = actions(page)["batch-transfers"]
-    assert promised.speedup[1] == pytest.approx(1 / (0.4 + 0.6 / 20))
+    assert promised.speedup[0] == pytest.approx(1 / (0.4 + 0.6 / 5.75))
+    assert promised.speedup[1] == pytest.approx(1 / (0.4 + 0.6 / 100))
     assert "100 copies" in promised.because
+
+
+def test_where_copies_are_all_there_is_the_loop_around_them_goes_too():
+    promised = actions(page_of([copy("MemcpyFromHost", 0.009, 1000, calls=100), work(0.001)]))["batch-transfers"]
+    assert promised.speedup[0] == pytest.approx(1 / (0.1 + 0.9 / 5.75), rel=0.01)
+    assert promised.speedup[1] > 1 / 0.1
 
 
 def test_what_comes_down_and_goes_up_again_is_kept():

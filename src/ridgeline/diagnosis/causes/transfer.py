@@ -21,8 +21,9 @@ _DOWN = re.compile(r"memcpy.?(dtoh|tohost)|copy to the host|enqueueread|enqueuem
 _UP = re.compile(r"memcpy.?(htod|fromhost)|copy to the device|enqueuewrite", re.IGNORECASE)
 #: A copy of fewer bytes than this is its fixed cost nearly alone: some microseconds against the time of so many bytes on any link.
 _SMALL_BYTES = 65_536
-#: Copies of small pieces worth collecting.
-_MANY = 8
+#: Copies of small pieces worth collecting, and how many of them one copy replaces for sure: it moves all of their bytes.
+_MANY, _SURELY = 8, 20.0
+_NEARLY_ALL = 0.8
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,14 @@ def _proposals(copies: list[_Copy], share: float) -> Iterator[Proposal]:
     if small:
         fixed = sum(copy.share for copy in small)
         count = sum(copy.calls for copy in small)
+        low = 1.0 + (min(count, _SURELY) - 1.0) / 4
+        # Where the copies are nearly all there is, the loop around them goes with them.
+        alone = fixed >= _NEARLY_ALL
         yield Proposal(
             action="batch-transfers",
             because=f"{count:.0f} copies of {small[0].each_bytes / 1e3:.1f} kB at most pay the cost of starting one each; together they pay it once",
-            gain=(1.0 + (min(count, 20.0) - 1.0) / 4, min(count, 20.0)),
-            share=fixed,
+            gain=(1.0 / (1.0 - fixed * (1.0 - 1.0 / low)), count) if alone else (low, count),
+            share=1.0 if alone else fixed,
         )
     rest = 1.0 - share
     best = 1.0 / max(share, rest)

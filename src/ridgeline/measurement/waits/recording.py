@@ -45,6 +45,7 @@ def observe(
     with Wrapping(recorder) as wrapping:
         call = load()
         _once(call, synchronise)
+        wrapping.cover()
         sampler = Sampler(recorder)
         with recorder, sampler:
             _calls(call, synchronise, _LOOKING * seconds)

@@ -134,7 +134,7 @@ class Sampler:
             if place is not None:
                 self.lines[place] += since
         self._waits(tallies, threads.keys(), look)
-        self._spins(frames, tallies, look)
+        self._spins(frames, tallies, look, now)
         del frames  # kept frames would keep the target's locals alive
 
     def _follow(self, ident: int, cpu_s: float, now: float, since: float) -> None:
@@ -164,10 +164,10 @@ class Sampler:
             elif look.taken:
                 found.interpreted_s += look.seconds
 
-    def _spins(self, frames: dict[int, FrameType], tallies: dict[int, Tally], look: _Look) -> None:
+    def _spins(self, frames: dict[int, FrameType], tallies: dict[int, Tally], look: _Look, now: float) -> None:
         for ident, frame in frames.items():
             tally, known = tallies.get(ident), self._threads.get(ident)
-            if (tally is not None and tally.key is not None) or known is None or known.busy < _HARDLY:
+            if (tally is not None and tally.key is not None) or known is None or now - known.ran_at > _ASLEEP_AFTER_S:
                 continue
             place = self._recorder.place(frame)
             loop = self._loop_at(place) if place is not None else None

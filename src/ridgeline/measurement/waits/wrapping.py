@@ -71,11 +71,16 @@ class Wrapping:
                 self._replace(kind, "submit", self._submit(kind.submit))
         for name in ("result", "exception"):
             self._replace(concurrent.futures.Future, name, self._result(getattr(concurrent.futures.Future, name)))
+        self.cover()
+        return self
+
+    def cover(self) -> None:
+        """Put stopwatches on what has been imported since."""
         for module, owner, name, kind in _EVERYWHERE:
             self._wrap(module, owner, name, kind)
-        if "pyopencl" in sys.modules:
-            self._replace(sys.modules["pyopencl"], "enqueue_copy", self._copy(sys.modules["pyopencl"].enqueue_copy))
-        return self
+        opencl = sys.modules.get("pyopencl")
+        if opencl is not None and hasattr(opencl, "enqueue_copy") and not self._covered(opencl, "enqueue_copy"):
+            self._replace(opencl, "enqueue_copy", self._copy(opencl.enqueue_copy))
 
     def __exit__(self, *exc: object) -> None:
         for owner, name, before in reversed(self._before):
@@ -85,6 +90,9 @@ class Wrapping:
                 setattr(owner, name, before)
         self._before.clear()
 
+    def _covered(self, holder: Any, name: str) -> bool:
+        return any(owner is holder and covered == name for owner, covered, _ in self._before)
+
     def _replace(self, owner: Any, name: str, new: Any) -> None:
         self._before.append((owner, name, vars(owner).get(name, _MISSING)))
         setattr(owner, name, new)
@@ -93,7 +101,7 @@ class Wrapping:
         found = sys.modules.get(module)
         holder = getattr(found, owner, None) if owner else found
         original = getattr(holder, name, None)
-        if holder is None or original is None:
+        if holder is None or original is None or self._covered(holder, name):
             return
         shown = f"{module}.{owner}.{name}" if owner else f"{module}.{name}"
         self._replace(holder, name, self._timed(original, kind, shown))
