@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from ridgeline.core import Diagnosis, Facts, HotSpot, HotSpots, Site
+import msgspec
+import pytest
+
+from ridgeline.core import Diagnosis, Facts, HotSpot, HotSpots, Quantity, Site
 from ridgeline.diagnosis import next as next_step
+from ridgeline.laws import speedup
 from support.facts_by_hand import facts, row, split
 
-
-_NOT_HERE = {name: "not needed here" for name in ("dispatch", "waits")}
+_NOT_HERE = dict.fromkeys(("dispatch", "waits"), "not needed here")
 
 
 def spots(*lines: tuple[int, str, int]) -> HotSpots:
@@ -39,3 +42,14 @@ def test_a_row_that_is_python_takes_nothing_from_its_line():
 def test_without_operators_the_samples_stand_as_they_are():
     sampled = spots((51, "classify", 300), (28, "entropy", 280), (27, "entropy", 200))
     assert place(facts([], wall_split=split(interpreter=0.9), hot_spots=sampled, cannot=_NOT_HERE)) == ("entropy", 28)
+
+
+def test_the_promise_has_the_interval_of_the_share():
+    wide = Quantity(value=0.45, low=0.37, high=0.54, confidence=0.95, unit="1", source="measured")
+    walls = msgspec.structs.replace(split(interpreter=0.45), interpreter=wide)
+    found = next_step(facts([], wall_split=walls, hot_spots=spots((28, "entropy", 480)), cannot=_NOT_HERE))
+    assert isinstance(found, Diagnosis)
+    action = found.actions[0]
+    assert action.action == "vectorise"
+    assert action.speedup[0] == pytest.approx(speedup(share=0.37, local_speedup=4))
+    assert action.speedup[1] == pytest.approx(speedup(share=0.54, local_speedup=50))

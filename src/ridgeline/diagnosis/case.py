@@ -38,6 +38,7 @@ class Proposal:
         gain: (low, high) factor by which the affected share shrinks; `inf` deletes it.
         metric: `latency`, or `period` where one call does not get shorter.
         share: share of the wall it acts on; the finding's if `None`.
+        share_range: (low, high) of that share, where it is known no better; the share itself if `None`.
         whole: (low, high) speedup of the whole target where it is known directly; then `gain` and `share` are not used.
         of_s: seconds that `whole` is a speedup of; the median of the ground truth if `None`.
     """
@@ -47,6 +48,7 @@ class Proposal:
     gain: tuple[float, float]
     metric: str = "latency"
     share: float | None = None
+    share_range: tuple[float, float] | None = None
     whole: tuple[float, float] | None = None
     of_s: float | None = None
 

@@ -65,8 +65,15 @@ def _share(finding: Finding, proposal: Proposal) -> float:
     return min(_LARGEST_SHARE, finding.share if proposal.share is None else proposal.share)
 
 
+def _range(proposal: Proposal, share: float) -> tuple[float, float]:
+    low, high = proposal.share_range or (share, share)
+    return max(0.0, min(low, share)), min(_LARGEST_SHARE, max(high, share))
+
+
 def _action(identity: str, finding: Finding, proposal: Proposal, share: float, median_s: float) -> Action:
-    low, high = proposal.whole or speedup_interval(share=(share, share), local_speedup=(max(1.0, proposal.gain[0]), max(1.0, proposal.gain[1])))
+    low, high = proposal.whole or speedup_interval(
+        share=_range(proposal, share), local_speedup=(max(1.0, proposal.gain[0]), max(1.0, proposal.gain[1]))
+    )
     base_s = median_s if proposal.of_s is None else proposal.of_s
     return Action(
         id=identity,

@@ -7,6 +7,7 @@ judged by system *time* and never by fault counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ridgeline.core import Evidence, HotSpot, Quantity, Where
 from ridgeline.core.units import format_quantity
@@ -82,6 +83,9 @@ class Interpreter(Rule):
             return
         spot, part = _interpreted_spot(case), _part_of_function(case)
         where = Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where()
+        # The share comes from samples: what the promise rests on has their interval.
+        ends = tuple(part * share * end / split.interpreter.value for end in (split.interpreter.low, split.interpreter.high))
+        held: Any = {"share": share * part, "share_range": ends}
         yield Finding(
             cause="interpreter",
             bound="latency",
@@ -94,10 +98,8 @@ class Interpreter(Rule):
             ),
             proposals=(
                 # Only what this function holds of the interpreter's time can go with it.
-                Proposal(
-                    action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, 50.0), share=share * part
-                ),
-                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, 50.0), share=share * part),
+                Proposal(action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, 50.0), **held),
+                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, 50.0), **held),
             ),
             summary=f"{share:.0%} of the wall is the Python interpreter, not native code; {part:.0%} of the sampled lines are in this function",
         )
