@@ -28,7 +28,7 @@ _LEAST_BYTES = 4096
 #: The ratio of as-is to changed that counts: anything less may be alignment or where the pages lie.
 _LEAST_RATIO = 1.15
 #: Part of the excess over 1 that a promise of a repetition on made-up data counts on, and the most it may exceed.
-_CAREFUL, _BOLD = 0.6, 1.2
+_CAREFUL, _BOLD = 0.6, 1.35
 _CONVERSIONS = ("movement", "copy", "view", "allocation", "random", "blocking", "python")
 
 
