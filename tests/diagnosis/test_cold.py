@@ -50,15 +50,14 @@ def test_a_target_that_is_used_again_and_again_is_not_accused_and_not_even_measu
     made = msgspec.structs.replace(given(1.0, use="repeated"), cold=None)
     found = diagnosed(made)
     assert "cold-start" not in [found.bottleneck.cause, *(other.cause for other in found.runners_up)]
+    assert "cold-first-call" in [warning.code for warning in found.warnings]
+    assert "cold-first-call" not in [warning.code for warning in diagnosed(msgspec.structs.replace(made, first_s=0.4)).warnings]
+    # Nor where noise keeps the times from settling.
+    unsteady = diagnosed(msgspec.structs.replace(made, steady=False))
+    assert unsteady.bottleneck.cause != "cold-start"
 
 
 def test_a_single_use_asks_for_fresh_processes_first():
     step = next_step(msgspec.structs.replace(given(1.0), cold=None))
-    assert isinstance(step, Need)
-    assert step.instrument == "cold-start"
-
-
-def test_where_nothing_is_steady_the_first_call_is_looked_at_too():
-    step = next_step(msgspec.structs.replace(given(1.0, use="repeated", steady=False), cold=None))
     assert isinstance(step, Need)
     assert step.instrument == "cold-start"

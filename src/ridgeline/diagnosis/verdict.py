@@ -25,6 +25,7 @@ from ridgeline.core import (
     WallShares,
     Where,
 )
+from ridgeline.core.units import format_quantity
 
 from .budget import budget_report
 from .case import Case, Finding, Rule
@@ -43,6 +44,8 @@ _WORTH = 0.08
 #: A finding smaller than this is not shown.
 _SHOWN = 0.03
 _FEW_SAMPLES = 20
+#: A first call of at least so many seconds, and so many steady ones, is worth a word.
+_LONG_FIRST_S, _DEAR_FIRST = 0.5, 10.0
 #: A level that moves by less than this between the first and the last third of the samples changes no verdict.
 _DRIFT = 0.1
 
@@ -217,8 +220,17 @@ def _warnings(case: Case, top: Finding | None) -> Iterable[Caution]:
     if case.perturbed:
         used = "other times stand in (sampled lines, or the profile less the cost of its records)" if case.shares_hold else "no share is known"
         yield Caution(code="perturbed", message="the operator profile changed the time by more than 10 %", effect=f"its times are lost; {used}")
+    yield from _first_call(case)
     yield from _straddling(top)
     yield from _above_ceiling(case)
+
+
+def _first_call(case: Case) -> Iterable[Caution]:
+    """A first call that somebody would notice, of a target that was said to be used again and again."""
+    first_s = case.facts.first_s or 0.0
+    if case.facts.target.use == "repeated" and case.wall_s and first_s > max(_LONG_FIRST_S, _DEAR_FIRST * case.wall_s):
+        message = f"the first call took {format_quantity(first_s, 's')}, later ones take {format_quantity(case.wall_s, 's')}"
+        yield Caution(code="cold-first-call", message=message, effect="where each start serves one call, --use once judges that instead")
 
 
 def _drift(samples: Samples | None) -> float:

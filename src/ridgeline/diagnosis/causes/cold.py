@@ -1,7 +1,7 @@
 """Cold start: the first call of a process is far dearer than the later ones, and each start is used for one call.
 
 Decided from fresh processes that were started for nothing else; a target that is used again and again is not accused of a first call that its
-user waits for once.
+user waits for once (a caution says how long that takes).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _SPARE = 1.2
 
 
 class Cold(Rule):
-    """Names `cold-start` where each start serves one call, or where no steady state was found, and the first call dwarfs the later ones."""
+    """Names `cold-start` where each start serves one call and the first call dwarfs the later ones."""
 
     causes = ("cold-start",)
 
     def findings(self, case: Case) -> Iterator[Finding]:
         """Yield at most one finding."""
         cold, steady = case.facts.cold, _steady(case.facts)
-        if cold is None or steady is None or cold.first_s.low < max(_LEAST_S, _LEAST_RATIO * steady.high):
+        if not first_stands_alone(case.facts) or cold is None or steady is None or cold.first_s.low < max(_LEAST_S, _LEAST_RATIO * steady.high):
             return
         first = cold.first_s
         evidence = [
@@ -67,8 +67,8 @@ class Cold(Rule):
 
 
 def first_stands_alone(facts: Facts) -> bool:
-    """Whether the cold start is what counts: the use calls once, or nothing steady was found."""
-    return facts.target.use == "once" or (facts.steady is False and facts.first_s is not None and facts.first_s > _LEAST_RATIO * _wall_s(facts))
+    """Whether the first call is what counts. A noisy series never settles either, so that only the use can say so."""
+    return facts.target.use == "once"
 
 
 def _where(facts: Facts) -> Where:
@@ -76,10 +76,6 @@ def _where(facts: Facts) -> Where:
     if site is None:
         return Where(stage="first call")
     return Where(stage="first call", function=site.function, file=site.file, line=site.line)
-
-
-def _wall_s(facts: Facts) -> float:
-    return float(np.median(facts.samples.wall_s.values)) if facts.samples is not None and len(facts.samples) else 0.0
 
 
 def _steady(facts: Facts) -> Quantity | None:
