@@ -161,3 +161,11 @@ def test_the_child_side_reports_label_and_fraction(monkeypatch: pytest.MonkeyPat
     told: list[Any] = []
     assert flow.measure_here(machine, True, told.append).name == "quick=True"
     assert told == [["fma", 0.25]]
+
+
+def test_that_it_cannot_be_kept_is_a_warning(measured: Probe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RIDGELINE_CACHE", str(tmp_path / "file"))
+    told: list[str] = []
+    flow.probe(report=lambda label, fraction: told.append(label))
+    assert len([label for label in told if label.startswith("warning: the probe is not kept: ")]) == 1

@@ -226,9 +226,7 @@ def _not_finite(arrays: dict[str, NDArray[Any]]) -> tuple[Caution, ...]:
     if not names:
         return ()
     message = f"NaN or infinity in the data of {', '.join(names)}"
-    return (
-        Caution(code="nan-input", message=message, effect="what depends on the values may take another time than on real data"),
-    )
+    return (Caution(code="nan-input", message=message, effect="what depends on the values may take another time than on real data"),)
 
 
 def _refuse_memory(slots: Sequence[InputSlot], shapes: dict[str, tuple[int, ...]]) -> None:
