@@ -167,12 +167,8 @@ def _once_a_process(case: Case, table: StageTable) -> bool:
 def _where(names: list[str], longest: Stage) -> Where:
     shown = " + ".join(names[:4]) + (f" + {len(names) - 4} more" if len(names) > 4 else "")
     site = longest.site
-    return Where(
-        stage=shown,
-        function=site.function if site is not None else None,
-        file=site.file if site is not None else None,
-        line=site.line if site is not None else None,
-    )
+    # The names are the place; the line is where the longest of them is entered.
+    return Where(stage=shown, file=site.file if site is not None else None, line=site.line if site is not None else None)
 
 
 def _because(found: Pipelined) -> str:
