@@ -133,3 +133,16 @@ def test_a_model_that_keeps_state_runs_again_and_again() -> None:
     prepared = prepare(parse_target(str(MODELS / "okay_nabu.tflite")))
     assert all(prepared.call()[0].shape == (1, 1) for _ in range(20))
     assert prepared.info.inputs[0].endswith("int8[1,3,40] (synthetic)")
+
+
+def test_a_shape_that_the_model_cannot_run_with_is_the_persons_and_one_it_has_is_the_files(tmp_path) -> None:
+    # y = x + c with c of batch 2: the file's own batch of 2 runs, three does not.
+    path = tmp_path / "pair.tflite"
+    path.write_bytes(single("ADD", (2, 4), zeros(2, 4), result=(2, 4), options="AddOptions"))
+    assert prepare(parse_target(str(path))).call()[0].shape == (2, 4)
+    with pytest.raises(UsageError, match="input shapes"):
+        prepare(parse_target(str(path), shapes=["x=3x4"]))
+    broken = tmp_path / "broken.tflite"
+    broken.write_bytes(single("ADD", (2, 4), zeros(3, 4), result=(2, 4), options="AddOptions"))
+    with pytest.raises(ReadError):
+        prepare(parse_target(str(broken)))

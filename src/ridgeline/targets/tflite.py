@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import BackendUnavailable, ReadError, TargetInfo, UsageError
+from ridgeline.core import BackendUnavailable, ReadError, RidgelineError, TargetInfo, UsageError
 from ridgeline.machine import read_machine
 from ridgeline.work.tflite import load
 
@@ -156,7 +156,7 @@ def _made(runtime: Any, path: str, shapes: Mapping[int, Sequence[int]], threads:
             interpreter.resize_tensor_input(index, list(shape))
         interpreter.allocate_tensors()
     except (RuntimeError, ValueError, TypeError) as error:
-        raise _why_not(path, error) from error
+        raise _why_not(path, error, resized=bool(shapes)) from error
     return interpreter
 
 
@@ -166,7 +166,7 @@ def _attempt(runtime: Any, path: str, entries: Sequence[Mapping[str, Any]], arra
     try:
         interpreter = _made(runtime, path, {index: array.shape for index, array in by_index.items()}, 1, True)
         _caller(interpreter, by_index)()
-    except (ReadError, RuntimeError, ValueError) as error:
+    except (RidgelineError, RuntimeError, ValueError) as error:
         return " ".join(str(error).split())[:300]
     return ""
 
@@ -185,13 +185,13 @@ def _caller(interpreter: Any, arrays: Mapping[int, NDArray[Any]]) -> Callable[[]
     return call
 
 
-def _why_not(path: str, error: Exception) -> ReadError | UsageError:
+def _why_not(path: str, error: Exception, *, resized: bool = False) -> ReadError | UsageError:
     name = os.path.basename(path)
     text = " ".join(str(error).split())[:300]
     if "unresolved custom op" in text or "Select TensorFlow op" in text:
         return ReadError(f"operators that LiteRT has in {name}", found=text, remedy="convert the model with builtin operators only")
     if "Op builtin_code out of range" in text or "version" in text.lower():
         return ReadError(f"a model for this LiteRT in {name}", found=text, remedy="update ai-edge-litert, or convert the model for an older one")
-    if "failed to prepare" in text or "reshape" in text.lower():
+    if resized:
         return UsageError(f"input shapes that {name} runs with", found=text, remedy="give them with --shape NAME=1x224x224x3, or data with --input")
     return ReadError(f"a model that LiteRT can load in {name}", found=text, remedy="convert the model again")

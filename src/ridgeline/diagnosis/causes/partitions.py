@@ -21,8 +21,9 @@ from ..partitions import delegated, fallbacks, healthy_cut, partition_summary
 __all__ = ["PartitionHandoff"]
 
 _LEAST = 0.05
-#: A replacement may need several operators that the delegate has, at half of their ceiling.
-_DEAREST = 6.0
+#: A replacement needs several operators that the delegate has, none of them at its ceiling: a local response normalisation as six of them took nine
+#: times what the ceiling allows.
+_DEAREST = 10.0
 _LARGEST_GAIN = 50.0
 #: Of an operator whose work is not known only this is promised.
 _UNKNOWN_GAIN = (1.0, 10.0)
@@ -82,7 +83,7 @@ def _boundary_share(case: Case, table: PartitionTable) -> float:
 
 
 def _gain(case: Case, refused: list[Judged]) -> tuple[float, float]:
-    """Now ÷ then, for all refused operators together: then is their ceiling at best, six times that at worst."""
+    """Now ÷ then, for all refused operators together: then is their ceiling at best, ten times that at worst."""
     now = sum(part.row.total_s.value for part in refused)
     ideals = [(_ideal_s(case, part), part.row.total_s.value) for part in refused]
     if now <= 0 or any(ideal is None and time > 0.1 * now for ideal, time in ideals):
