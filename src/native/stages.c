@@ -94,6 +94,15 @@ static PyTypeObject entry_type = {
     .tp_doc = "One entry of a stage.",
 };
 
+/* What goes wrong in the recorder is never the program's fault; what is meant to end the program (Ctrl-C in a hook) passes. */
+static int forgiven(void)
+{
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+        return 0;
+    PyErr_Clear();
+    return 1;
+}
+
 /* The place that enters a stage of a name not seen before: (file, line, function), or None. */
 static PyObject *site_of(stage_object *self)
 {
@@ -196,7 +205,7 @@ static PyObject *stage_enter(PyObject *object, PyObject *unused)
     int32_t name = name_index(self), lane = lane_index();
     entry *made = name == -2 || lane == -2 ? NULL : PyObject_New(entry, &entry_type);
     if (made == NULL)
-        return NULL;
+        return forgiven() ? Py_NewRef(object) : NULL;
     made->parent = innermost();
     made->owner = self;
     made->handle = NULL;
@@ -209,15 +218,15 @@ static PyObject *stage_enter(PyObject *object, PyObject *unused)
     made->cpu_ns = made->process_cpu_ns = 0;
     if (set_current((PyObject *)made) != 0) {
         Py_DECREF(made);
-        return NULL;
+        return forgiven() ? Py_NewRef(object) : NULL;
     }
     made->below = self->entries;
     self->entries = made;
     recorder.open++;
     if (recorder.opening != NULL && hooked(self)) {
         made->handle = PyObject_CallFunctionObjArgs(recorder.opening, object, NULL);
-        if (made->handle == NULL)
-            PyErr_Clear(); /* the recorder's fault is never the program's */
+        if (made->handle == NULL && !forgiven())
+            return NULL;
     }
     if (recorder.resources) {
         made->sample = samples_now();
@@ -282,9 +291,7 @@ static void finish(stage_object *self, entry *left, int64_t now)
     if (recorder.closing != NULL && hooked(self)) {
         PyObject *id = PyLong_FromLongLong(left->id);
         PyObject *waited = id == NULL ? NULL : PyObject_CallFunctionObjArgs(recorder.closing, self, left->handle ? left->handle : Py_None, id, NULL);
-        if (waited == NULL)
-            PyErr_Clear();
-        else if (Py_IsTrue(waited))
+        if (waited != NULL && Py_IsTrue(waited))
             event.end_ns = clock_of(CLOCK_MONOTONIC); /* it waited for the device */
         Py_XDECREF(waited);
         Py_XDECREF(id);
@@ -304,19 +311,22 @@ static PyObject *stage_exit(PyObject *object, PyObject *const *args, Py_ssize_t 
     if (self->entries == NULL)
         Py_RETURN_NONE;
     int64_t now = clock_of(CLOCK_MONOTONIC);
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
     entry *left = ended(self);
     if (recorder.running && left->generation == recorder.generation)
         finish(self, left, now);
+    PyObject *type = NULL, *value = NULL, *trace = NULL;
+    if (!forgiven())
+        PyErr_Fetch(&type, &value, &trace);
     left->open = 0;
     PyObject *inner = NULL;
     if (PyContextVar_Get(current, NULL, &inner) == 0 && inner == (PyObject *)left)
         set_current(left->parent != NULL ? (PyObject *)left->parent : Py_None);
     Py_XDECREF(inner);
     Py_DECREF(left);
+    if (type == NULL)
+        Py_RETURN_NONE;
     PyErr_Restore(type, value, trace);
-    Py_RETURN_NONE;
+    return NULL;
 }
 
 static PyObject *stage_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)

@@ -294,3 +294,42 @@ def test_the_child_of_a_fork_records_nothing():
 def test_a_program_loads_nothing_but_the_c_module():
     code = "import ridgeline, sys; ridgeline.stage('x'); print([name for name in ('numpy', 'msgspec', 'rich', 'torch') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def _raising(error: BaseException):
+    def hook(*_: object) -> None:
+        raise error
+
+    return hook
+
+
+def test_a_fault_of_the_recorder_is_not_the_programs():
+    _native.stages_start(10, False, True, _raising(OSError("no name")), None, None)
+    try:
+        with stage("not recorded"):
+            pass
+    finally:
+        events = _native.stages_stop()[0]
+    assert events == b""
+    _native.stages_start(10, False, True, None, _raising(OSError("a")), _raising(OSError("b")))
+    try:
+        with stage("recorded all the same"):
+            pass
+    finally:
+        events = _native.stages_stop()[0]
+    assert len(events) == 64
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_an_interrupt_inside_a_hook_still_ends_the_program(at):
+    hooks = [None, None, None]
+    hooks[at] = _raising(KeyboardInterrupt())
+    _native.stages_start(10, False, True, *hooks)
+    try:
+        with pytest.raises(KeyboardInterrupt), stage("x"):
+            pass
+    finally:
+        _native.stages_stop()
+    with recording() as found, stage("after"):
+        pass
+    assert tree(found) == [("after", None)]
