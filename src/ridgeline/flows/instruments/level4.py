@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from ridgeline.core import Facts, PrimitiveTable, Relayout
+from ridgeline.core import BackendUnavailable, Facts, PrimitiveTable, Relayout
+from ridgeline.core.units import format_quantity
 from ridgeline.diagnosis import blockable_rows, unfavourable_rows
 from ridgeline.measurement.agent import RowToRepeat
 
@@ -19,6 +20,7 @@ _MOST_ROWS = 8
 def relayouts(bench: Bench, facts: Facts) -> Facts:
     """Operators that may pay for their layout or for the distance of their data, repeated on another layout or in tiles."""
     assert facts.operators is not None
+    _short_enough(bench, facts)
     wanted = []
     for index, tile_bytes in (*((row, 0) for row in unfavourable_rows(facts)[:_MOST_ROWS]), *blockable_rows(facts).items()):
         row = facts.operators.rows[index]
@@ -34,6 +36,18 @@ def relayouts(bench: Bench, facts: Facts) -> Facts:
 def primitives(bench: Bench, facts: Facts) -> Facts:
     """What oneDNN did inside the operators, matched to their rows."""
     assert facts.operators is not None
+    _short_enough(bench, facts)
     rows = [RowToRepeat(index=index, name=row.name, shapes=row.shapes, calls=row.calls) for index, row in enumerate(facts.operators.rows)]
     found: PrimitiveTable = bench.call_apart("primitives", PrimitiveTable, rows=rows)
     return msgspec.structs.replace(facts, primitives=found)
+
+
+def _short_enough(bench: Bench, facts: Facts) -> None:
+    """Both run the target a few times more, in a process of their own: nobody waits minutes for that."""
+    wall_s = facts.operators.wall_s.value if facts.operators is not None else 0.0
+    if wall_s > bench.budget_s:
+        raise BackendUnavailable(
+            f"a call under {format_quantity(bench.budget_s, 's')}, to be repeated",
+            found=f"one of {format_quantity(wall_s, 's')}",
+            remedy="allow more time with --time-budget",
+        )

@@ -142,9 +142,18 @@ def test_names_of_functions() -> None:
 
 def test_captures_without_care_take_nothing_down() -> None:
     blocks, kinds = Blocks(), Kinds()
-    blocks.careful = False
+    blocks.wanted = False
     seen = seen_call(np.add, (np.ones(3), 1), {}, np.ones(3), kinds, blocks, lambda value: False)
     assert (seen.arguments, seen.prints) == (None, ())
+
+
+def test_more_captures_than_can_be_afforded_leave_the_rest_open(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ridgeline.measurement.operators.python import recorder
+
+    monkeypatch.setattr(recorder, "MOST_CAREFUL", 3)
+    found = rows(load, "np.sqrt(big)\nfor k in range(5):\n    np.exp(big)")
+    assert counts(found["numpy.sqrt"]) == (1, 1)
+    assert counts(found["numpy.exp"]) == (5, None)
 
 
 def test_a_loop_over_tiles_and_a_loop_over_everything(load: Any) -> None:

@@ -23,6 +23,8 @@ __all__ = ["Blocks", "Seen", "array_facts", "arrays_in", "seen_call", "seen_oper
 
 #: Longest list or tuple of arguments that is searched for arrays: `concatenate` of more than that counts the first ones only.
 _LONGEST = 256
+#: Captures of one call of the target that take down arguments and fingerprints.
+MOST_CAREFUL = 20_000
 _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, map, filter, zip, enumerate)
 
 
@@ -53,18 +55,24 @@ class Blocks:
     """Numbers for blocks of memory, in order of first sight.
 
     Attributes:
-        careful: whether captures take down arguments and fingerprints, by which repeated work is told.
+        wanted: whether captures take down arguments and fingerprints, by which repeated work is told.
+        left: how many more captures may, since it costs more than a small operation.
         poked: blocks of which single elements were stored.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, int], int] = {}
-        self.careful = True
+        self.wanted, self.left = True, MOST_CAREFUL
         self.poked: set[int] = set()
 
     def number(self, address: int, size_bytes: int) -> int:
         """The number of a block."""
         return self._numbers.setdefault((address, size_bytes), len(self._numbers))
+
+    @property
+    def careful(self) -> bool:
+        """Whether the next capture takes down arguments and fingerprints."""
+        return self.wanted and self.left > 0
 
     def poke(self, array: Any) -> None:
         """An element of a numpy array was stored, which is no event of its own."""
@@ -187,7 +195,10 @@ def _seen(
 
 
 def _prints(arrays: list[Any], blocks: Blocks) -> tuple[Hashable, ...]:
-    return tuple(fingerprint(array) for array in arrays) if blocks.careful else ()
+    if not blocks.careful:
+        return ()
+    blocks.left -= 1
+    return tuple(fingerprint(array) for array in arrays)
 
 
 def _arguments(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any], kinds: Kinds) -> Hashable | None:

@@ -161,7 +161,7 @@ def _item_hooks(recorder: Recorder) -> dict[str, Hook]:
     def setitem(site: int, value: Any, container: Any, index: Any, /) -> None:
         if not kinds[type(container)] or _is_element(index, container):
             hits[site] += 1
-            if blocks.careful and kinds[type(container)]:
+            if blocks.wanted and kinds[type(container)]:
                 blocks.poke(container)
             container[index] = value
             return
@@ -170,7 +170,7 @@ def _item_hooks(recorder: Recorder) -> dict[str, Hook]:
     def load_item(site: int, container: Any, index: Any, /) -> _Item:
         # numpy sees that a slice is stored onto itself and copies nothing, so only a scatter is an operation.
         moves = bool(kinds[type(container)]) and not _is_basic(index)
-        if blocks.careful and kinds[type(container)] and _is_element(index, container):
+        if blocks.wanted and kinds[type(container)] and _is_element(index, container):
             blocks.poke(container)
         return _Item(container, index, getitem(site, container, index), setitem if moves else None)
 

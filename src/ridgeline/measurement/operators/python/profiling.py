@@ -105,7 +105,7 @@ def _profiled(recorder: Recorder, call: Callable[[], Any], iterations: int, budg
     # One call more finds the steady state: what the first allocates once or caches, the later ones find.
     detailed = first if long else _iteration(recorder, call)
     recorder.slow = _slow_sites(detailed)
-    recorder.blocks.careful = False
+    recorder.blocks.wanted = False
     count = 1 if long else max(3, min(iterations, int(budget_s / max(detailed.wall_ns * 1e-9, 1e-9))))
     recorder.detail = False
     # A call that long is not made again only to be recorded with less detail, which costs it next to nothing.

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .capture import Blocks, Seen
+from .capture import MOST_CAREFUL, Blocks, Seen
 from .kinds import Kinds
 from .live_code import replace_code
 from .sites import Sites
@@ -112,6 +112,7 @@ class Recorder:
     def begin(self) -> None:
         """Forget what was recorded; numbers of sites and blocks stay."""
         self.hits[:] = [0] * len(self.hits)
+        self.blocks.left = MOST_CAREFUL
         for _, tape in self._tapes:
             tape.clear()
 

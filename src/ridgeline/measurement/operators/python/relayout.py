@@ -32,7 +32,7 @@ __all__ = ["relayouts"]
 #: Executions of one row that are repeated; a loop does the same again and again.
 _MOST_EXECUTIONS = 64
 _LEAST_PASSES = 5
-_MOST_BYTES = 2 * 2**30
+_MOST_BYTES = 2**30
 _LINE = 64
 _SIDE_BY_SIDE, _IN_TILES = "side by side", "in tiles"
 

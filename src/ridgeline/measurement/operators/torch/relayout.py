@@ -26,7 +26,7 @@ __all__ = ["relayouts"]
 _MOST_EXECUTIONS = 16
 _LEAST_PASSES = 5
 _MOST_PASSES = 200
-_MOST_BYTES = 2 * 2**30
+_MOST_BYTES = 2**30
 _CHANNELS_LAST, _CONTIGUOUS, _IN_TILES = "channels last", "side by side", "in tiles"
 
 _Call = Callable[[], Any]
