@@ -82,6 +82,12 @@ def test_what_is_faster_is_kept_only_with_an_equal_output_and_a_tail_no_worse():
         assert "because" in found.reason
 
 
+def test_beside_other_work_nothing_is_recommended():
+    (found,) = judged_trials([trial((1.5, 1.6, 1.7))], [action()], disturbed=True)
+    assert (found.verdict, found.promise, found.kept) == ("faster", "kept", False)
+    assert "quiet machine" in found.reason
+
+
 def test_a_failed_trial_has_a_reason_and_no_numbers():
     found = judge(trial(None, failure="it crashed"), action())
     assert (found.verdict, found.reason, found.speedup, found.promise, found.kept) == ("failed", "it crashed", None, None, False)

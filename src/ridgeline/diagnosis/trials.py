@@ -23,9 +23,16 @@ _SAME = 0.05
 _TAIL_MARGIN = 0.05
 
 
-def judged_trials(trials: Sequence[ChangeTrial], actions: Sequence[Action]) -> tuple[Tried, ...]:
-    """Every trial with its verdict, in the order in which they were made."""
-    return tuple(_judged(trial, action_for(trial.actions, trial.metric, actions)) for trial in trials)
+def judged_trials(trials: Sequence[ChangeTrial], actions: Sequence[Action], *, disturbed: bool = False) -> tuple[Tried, ...]:
+    """Every trial with its verdict, in the order in which they were made.
+
+    Args:
+        trials: from the facts.
+        actions: of the diagnosis.
+        disturbed: whether other work took more than the effect under study: what is faster beside it (fewer threads, …) may be slower without it,
+            so that nothing is recommended.
+    """
+    return tuple(_judged(trial, action_for(trial.actions, trial.metric, actions), disturbed) for trial in trials)
 
 
 def action_for(carried: Collection[str], metric: str, actions: Sequence[Action]) -> Action | None:
@@ -44,11 +51,11 @@ def confirms(tried: Sequence[Tried], own: Collection[str]) -> bool:
     return any(trial.action in own and trial.verdict == "faster" and trial.promise == "kept" and trial.output != "differs" for trial in tried)
 
 
-def _judged(trial: ChangeTrial, action: Action | None) -> Tried:
+def _judged(trial: ChangeTrial, action: Action | None, disturbed: bool) -> Tried:
     found = trial.speedup
     verdict = _verdict(found, _MARGIN) if not trial.failure else "failed"
     tail = _verdict(trial.tail, _TAIL_MARGIN)
-    kept = verdict == "faster" and tail != "slower" and trial.output.state == "equal"
+    kept = verdict == "faster" and tail != "slower" and trial.output.state == "equal" and not disturbed
     return Tried(
         action=action.action if action else trial.change,
         id=action.id if action else "",
@@ -100,6 +107,8 @@ def _reason(trial: ChangeTrial, verdict: str, tail: str, kept: bool) -> str:
         return f"keep it: {trial.caveat}{unknown}" if trial.caveat else f"keep it{unknown}"
     if verdict == "faster" and trial.output.state != "equal":
         return f"faster, and not recommended: {trial.output.reason}"
-    if verdict == "faster" and tail == "slower":
+    if verdict == "faster" and tail != "slower":
+        return "faster beside other work, and so not recommended: try again on a quiet machine"
+    if verdict == "faster":
         return "its median is faster and its 95th percentile slower: not recommended"
     return trial.output.reason

@@ -71,7 +71,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         shown = [top, *ranked]
     bottleneck = None if healthy or top is None else _bottleneck(top)
     actions = () if healthy or (top is not None and top.bound == "inconclusive" and top.cause == UNKNOWN) else promise(_of_use(shown), case.wall_s)
-    tried = judged_trials(facts.trials, actions)
+    tried = judged_trials(facts.trials, actions, disturbed=top is not None and top.cause == "interference")
     if bottleneck is not None and top is not None and confirms(tried, {proposal.action for proposal in top.proposals}):
         bottleneck = msgspec.structs.replace(bottleneck, confirmed=True)
     split = facts.wall_split
