@@ -44,7 +44,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         level: 1 to 5.
-        instrument: `samples`, `sentinels`, `device`, `wall-split`, `operators`, `dispatch`, `hot-spots`.
+        instrument: `samples`, `sentinels`, `device`, `wall-split`, `stages`, `operators`, `dispatch`, `hot-spots`.
         on: the part of the target, empty for all of it.
         because: one sentence for the progress line and the record.
     """
