@@ -121,6 +121,8 @@ class DeviceTimes:
     def resolved(self, events: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """The events with the device's start and end where it has its own, and the seconds by it (NaN elsewhere), both of shape (n,)."""
         device_s = np.full(len(events), np.nan)
+        if not self._marks:
+            return events, device_s
         places = {int(identity): index for index, identity in enumerate(events["id"])}
         for identity, key, first, last in self._marks:
             _, clock, origin, origin_ns = self._clocks[key]
