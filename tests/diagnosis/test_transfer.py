@@ -53,7 +53,7 @@ def test_many_small_copies_are_collected():
 
 def test_where_copies_are_all_there_is_the_loop_around_them_goes_too():
     promised = actions(page_of([copy("MemcpyFromHost", 0.009, 1000, calls=100), work(0.001)]))["batch-transfers"]
-    assert promised.speedup[0] == pytest.approx(1 / (0.1 + 0.9 / 5.75), rel=0.01)
+    assert promised.speedup[0] == pytest.approx(1 / (0.1 + 0.9 / 5.75), rel=0.02)
     assert promised.speedup[1] > 1 / 0.1
 
 

@@ -200,13 +200,20 @@ def test_one_wait_at_the_end_is_as_it_should_be():
     assert "synchronisation" not in [f.cause for f in [page.bottleneck, *page.runners_up] if f]
 
 
-def test_children_one_after_another_are_started_together():
-    children = wait("process", 0.0096, caller=0.0096, longest_s=0.0024, native=0.0, asleep=1.0, site=at(60, "make"))
+@pytest.mark.parametrize(
+    ("count", "cpu", "best"),
+    [(4, None, 4.0), (16, None, 4.0), (16, 0.0, 16.0), (16, 0.0096, 4.0), (16, 0.0048, 8.0)],
+    ids=["as many as CPUs", "CPU time not known", "asleep", "busy", "half busy"],
+)
+def test_children_one_after_another_are_started_together(count, cpu, best):
+    children = wait(
+        "process", 0.0096, caller=0.0096, calls=count, longest_s=0.0096 / count, child_cpu_s=cpu, native=0.0, asleep=1.0, site=at(60, "make")
+    )
     page = found(case_of(children, cpu=0.02, shares=split(blocked=0.96)))
     assert (page.bottleneck.cause, page.bottleneck.where.line) == ("input-output", 60)
     assert page.actions[0].action == "parallelise"
-    assert page.actions[0].speedup[1] == pytest.approx(1 / (0.04 + 0.96 / 4))
-    assert "4 child processes" in page.bottleneck.summary
+    assert page.actions[0].speedup[1] == pytest.approx(1 / (0.04 + 0.96 / best))
+    assert f"{count} child processes" in page.bottleneck.summary
 
 
 @pytest.mark.parametrize(("calls", "longest"), [(1.0, 0.0096), (4.0, 0.0095)], ids=["one child", "one long child"])

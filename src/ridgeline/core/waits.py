@@ -30,12 +30,13 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
         threads: threads that waited here.
         acquisitions: times it was taken in one call of the target, contended or not; null if not counted.
         held_s: seconds in which the lock was held; null for what is no lock.
-        longest_s: the longest single wait; null if not timed one by one.
+        longest_s: the longest single wait of a call, its mean over the calls; null if not timed one by one.
         native: share of the waiting in which the holder (of a lock) or any other thread worked without the interpreter's lock; null if not sampled.
         asleep: share of the waiting in which the holder or every other thread slept; null if not sampled.
         interpreted: share of the waiting in which the holder or another thread ran or wanted to run Python, and the interpreter's lock was taken.
         in_flight: tasks that the pool of a future had not finished when its wait began, on average; null if not counted.
         capacity: workers of that pool; null if there is none.
+        child_cpu_s: CPU seconds of the child processes that were waited for, in one call of the target; null if not counted.
         moved_bytes: bytes that a transfer moved in one call of the target; null if not known.
     """
 
@@ -55,6 +56,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     interpreted: float | None = None
     in_flight: float | None = None
     capacity: int | None = None
+    child_cpu_s: float | None = None
     moved_bytes: float | None = None
 
 

@@ -102,6 +102,7 @@ def test_children(waits_of):
     child = one(waits_of(CHILDREN), "process", "make")
     assert child.calls == pytest.approx(2.0)
     assert child.site.line == 5
+    assert child.total_s.value / 2 <= child.longest_s <= child.total_s.value
 
 
 def test_what_the_target_raises_goes_up_and_leaves_nothing_behind(waits_of):
@@ -124,7 +125,7 @@ def test_sums_become_those_of_one_call():
     tally = Tally(recorder.caller)
     place = (seconds.__code__, 12)
     found = tally.sum_of(("future", "a future", place))
-    found.calls, found.total_s, found.longest_s = 6, 3.0, 1.0
+    found.calls, found.total_s, found.longest_sum_s = 6, 3.0, 2.25
     looked = Tally(recorder.caller)
     seen = looked.sum_of(("future", "a future", place))
     seen.sampled_s, seen.native_s, seen.asleep_s, seen.interpreted_s = 4.0, 2.0, 1.0, 0.5
@@ -136,6 +137,7 @@ def test_sums_become_those_of_one_call():
     spin, future = table.waits
     assert (future.kind, future.calls) == ("future", 2.0)
     assert future.total_s.value == pytest.approx(2 / 3)
+    assert future.longest_s == pytest.approx(0.5)
     assert (future.native, future.asleep, future.interpreted) == (0.5, 0.25, 0.125)
     assert (spin.kind, spin.total_s.value, spin.native, spin.asleep) == ("spin", pytest.approx(1.0), 0.25, 0.75)
     assert spin.total_s.low < spin.total_s.value < spin.total_s.high

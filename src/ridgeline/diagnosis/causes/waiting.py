@@ -86,18 +86,25 @@ def _what(case: Case) -> str:
 
 
 def _children_at_once(case: Case) -> Iterator[Proposal]:
-    """Several children that are waited for one after another could run at once: the longest instead of the sum, and no more at a time than CPUs."""
+    """Several children that are waited for one after another could run at once: the longest of them instead of the sum, as far as the CPUs carry
+    their CPU time; one a CPU at a time where that is not known."""
     waits, share = _children(case), _children_share(case)
     count = sum(wait.calls for wait in waits)
     total = sum(wait.caller_s.value for wait in waits)
     if count < 1.5 or share < _LEAST or total <= 0:
         return
     longest = max(min(wait.longest_s or total, wait.caller_s.value) for wait in waits)
-    together = max(min(longest / total, 1.0), 1.0 / min(count, case.cores))
-    gain = 1.0 / together
+    known = all(wait.child_cpu_s is not None for wait in waits)
+    cpu = min(total, sum(wait.child_cpu_s or 0.0 for wait in waits)) if known else total
+    gain = 1.0 / min(1.0, max(longest / total, cpu / total / case.cores, 1.0 / count))
     if gain >= 1.1:
-        because = f"{count:.0f} child processes take {share:.0%} of the wall one after another; started together they take the time of the longest"
-        yield Proposal(action="parallelise", because=f"{because}, on {case.cores} CPUs", gain=(1.0 + (gain - 1.0) / 2, gain), share=share)
+        because = f"{count:.0f} child processes take {share:.0%} of the wall one after another; started together they take as long as the longest"
+        yield Proposal(
+            action="parallelise",
+            because=f"{because}, and no less than their CPU time on {case.cores} CPUs",
+            gain=(1.0 + (gain - 1.0) / 2, gain),
+            share=share,
+        )
 
 
 def _where(case: Case) -> Where:

@@ -328,7 +328,9 @@ def wants_waits(case: Case) -> bool:
 def _asks_perhaps(case: Case) -> bool:
     spots = case.facts.hot_spots
     busy = [spot for spot in spots.spots if spot.state != "blocked"] if spots is not None else []
-    if not busy or case.share_of("interpreter") + case.share_of("system") < _LEAST:
+    # Of the time it runs: a spinning thread is the first to lose its CPU to others.
+    runs = 1.0 - case.share_of("waiting") - case.share_of("blocked")
+    if not busy or case.share_of("interpreter") + case.share_of("system") < _LEAST * runs:
         return False
     function = (busy[0].site.file, busy[0].site.function)
     two = sorted((spot.samples for spot in busy if (spot.site.file, spot.site.function) == function), reverse=True)[:2]

@@ -48,22 +48,23 @@ def observe(
         wrapping.cover()
         sampler = Sampler(recorder)
         with recorder, sampler:
-            _calls(call, synchronise, _LOOKING * seconds)
+            _calls(recorder, call, synchronise, _LOOKING * seconds)
         looked = recorder.tallies
         wrapping.locks.mark()
         with recorder:
-            walls = _calls(call, synchronise, (1.0 - _LOOKING) * seconds)
+            walls = _calls(recorder, call, synchronise, (1.0 - _LOOKING) * seconds)
         wall_s = median_of(walls, "calls with their waits timed")
         return table_of(recorder, sampler, looked, walls=walls, wall_s=wall_s, instrument=_INSTRUMENT)
 
 
-def _calls(call: Callable[[], Any], synchronise: Callable[[Any], None] | None, seconds: float) -> list[float]:
+def _calls(recorder: Recorder, call: Callable[[], Any], synchronise: Callable[[Any], None] | None, seconds: float) -> list[float]:
     """Walls of calls for about that long, at least one."""
     walls: list[float] = []
     while not walls or (sum(walls) < seconds and len(walls) < _MOST_CALLS):
         before = perf_counter()
         _once(call, synchronise)
         walls.append(perf_counter() - before)
+        recorder.next_call()
     return walls
 
 

@@ -104,12 +104,13 @@ def _timed_wait(row: _Row, parts: Sequence[_Part], looks: Sequence[_Part], calle
         threads=len({tally.ident for tally, _, _ in parts}),
         acquisitions=sum(lock.acquisitions for lock in locks) / scale.calls if locks else None,
         held_s=_seconds(_held(locks, scale.calls) * scale.sums) if locks else None,
-        longest_s=max(found.longest_s for found in sums),
+        longest_s=max(found.longest_sum_s for found in sums) * scale.sums,
         native=min(1.0, sum(found.native_s for found in seen) / sampled) if sampled > 0 else None,
         asleep=min(1.0, sum(found.asleep_s for found in seen) / sampled) if sampled > 0 else None,
         interpreted=min(1.0, sum(found.interpreted_s for found in seen) / sampled) if sampled > 0 else None,
         in_flight=sum(found.in_flight for found in sums) / waits if capacity else None,
         capacity=capacity or None,
+        child_cpu_s=sum(found.child_cpu_s for found in sums) * scale.sums if kind == "process" else None,
         moved_bytes=moved / scale.calls if moved else None,
     )
 

@@ -6,6 +6,7 @@ wait inside another one (a condition inside a queue inside a future) belongs to 
 
 from __future__ import annotations
 
+import resource
 import sys
 import threading
 from collections import Counter
@@ -34,14 +35,19 @@ get_ident = threading.get_ident
 
 @dataclass(slots=True)
 class WaitSum:
-    """Sums of one key in one thread. Seconds; Those that begin with `sampled_s` are the sampler's."""
+    """Sums of one key in one thread, in seconds.
+
+    `longest_s` is that of this call, `longest_sum_s` the sum of those of the calls before. What begins with `sampled_s` is the sampler's.
+    """
 
     calls: int = 0
     total_s: float = 0.0
     longest_s: float = 0.0
+    longest_sum_s: float = 0.0
     in_flight: int = 0
     capacity: int = 0
     moved_bytes: int = 0
+    child_cpu_s: float = 0.0
     holders: Counter[Place] = field(default_factory=Counter)
     sampled_s: float = 0.0
     native_s: float = 0.0
@@ -52,12 +58,13 @@ class WaitSum:
 class Tally:
     """One thread's waits; `key` is what it waits for now."""
 
-    __slots__ = ("ident", "key", "since", "sums")
+    __slots__ = ("children_s", "ident", "key", "since", "sums")
 
     def __init__(self, ident: int) -> None:
         self.ident = ident
         self.key: Key | None = None
         self.since = 0.0
+        self.children_s = 0.0
         self.sums: dict[Key, WaitSum] = {}
 
     def sum_of(self, key: Key) -> WaitSum:
@@ -96,6 +103,13 @@ class Recorder:
     def __exit__(self, *exc: object) -> None:
         self.recording = False
 
+    def next_call(self) -> None:
+        """The target's next call begins: the longest wait is that of one call."""
+        for tally in self.tallies:
+            for found in list(tally.sums.values()):
+                found.longest_sum_s += found.longest_s
+                found.longest_s = 0.0
+
     def begin(self, kind: str, on: Any, frame: FrameType | None) -> Tally | None:
         """A wait begins; `None` where it is not to be counted: nothing is recorded, or it is part of another wait."""
         if not self.recording:
@@ -105,6 +119,8 @@ class Recorder:
             return None
         place, inside_future = self._place(frame)
         tally.key = ("future" if inside_future and kind == "condition" else kind, on, place)
+        if kind == "process":
+            tally.children_s = _children_cpu_s()
         tally.since = self.clock()
         return tally
 
@@ -132,6 +148,8 @@ class Recorder:
         found.calls += 1
         found.total_s += took
         found.longest_s = max(found.longest_s, took)
+        if key[0] == "process":
+            found.child_cpu_s += _children_cpu_s() - tally.children_s
 
     def tally(self) -> Tally:
         """The calling thread's own."""
@@ -158,6 +176,12 @@ class Recorder:
             name = code.co_filename
             found = self._user[code] = name in self._files or (not name.startswith("<") and is_own_file(name, "/"))
         return found
+
+
+def _children_cpu_s() -> float:
+    """CPU seconds of the children that have ended and were waited for (getrusage(2))."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def site_of(place: Place) -> Site:
