@@ -192,14 +192,12 @@ def tagger() -> bytes:
 
 
 def scenes() -> bytes:
-    """The convolutional part of a scene classifier: 3×3 convolutions with rectifiers, one after the other."""
+    """The mixing part of a scene classifier: 1×1 convolutions with rectifiers, one after the other."""
     random = np.random.default_rng(54)
-    lite, side = Lite("scenes"), 56
-    image = current = lite.tensor("scene", 1, side, side, 64)
-    before = 64
-    for layer in range(4):
-        current = lite.convolution(current, f"features{layer}", side, before, 128, random)
-        before = 128
+    lite, side, channels = Lite("scenes"), 28, 256
+    image = current = lite.tensor("scene", 1, side, side, channels)
+    for layer in range(12):
+        current = lite.convolution(current, f"mix{layer}", side, channels, channels, random, pointwise=True)
     return lite.finished(image, current)
 
 

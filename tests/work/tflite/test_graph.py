@@ -84,8 +84,8 @@ def test_small_constants_keep_their_numbers_and_large_ones_do_not() -> None:
 
 def test_the_planted_models_agree_with_the_hand() -> None:
     scenes = graph(load(writer().scenes()))
-    # 56·56 results of 128 channels: 9·64 taps once, 9·128 taps three times
-    assert scenes.flop == 2 * 56 * 56 * 128 * 9 * (64 + 3 * 128)
+    # twelve times 28·28 results of 256 channels, 256 taps each
+    assert scenes.flop == 12 * 2 * 28 * 28 * 256 * 256
     assert not scenes.unknown
 
 
