@@ -190,6 +190,17 @@ def test_one_operator_in_a_loop_over_everything_and_over_tiles() -> None:
     assert "poor-locality" not in causes(diagnose(facts([passing("scale", 0.018, calls=4.0, reads=(tile,))], wall_s=0.019, relayouts=())))
 
 
+def test_operators_that_find_their_tile_near_do_not_pass_over_the_whole() -> None:
+    def on_tiles(name: str, seconds: float, reuse: int):
+        return passing(name, seconds, calls=100.0, reads=(BufferUse(buffer=1, size_bytes=MB, span_bytes=100 * MB, reuse_bytes=reuse),))
+
+    # The first brings each tile from afar at 6 GB/s, the others find it near and run at the near ceiling of 40 GB/s: all are bound by bandwidth.
+    rows = [on_tiles("min", 0.018, 100 * MB), *(on_tiles(name, 0.003, MB) for name in ("max", "sum", "dot"))]
+    given = facts(rows, wall_s=0.028, relayouts=())
+    assert all(one.bound == "bandwidth" for one in diagnose(given).operators)
+    assert "poor-locality" not in causes(diagnose(given))
+
+
 @pytest.mark.parametrize(
     ("rows", "why"),
     [

@@ -142,7 +142,12 @@ def _uses(part: Judged) -> Sequence[BufferUse]:
 
 
 def _together(parts: Sequence[Judged]) -> list[Judged]:
-    """Parts that pass over a buffer which is passed over more than once, by them or by others of them."""
+    """Parts that pass over a buffer which is brought from afar more than once, by them or by others of them.
+
+    What finds its tile where an operator before left it comes from near, however large the whole is.
+    """
+    farthest = max((part.working_set_bytes for part in parts), default=0.0)
+    parts = [part for part in parts if part.working_set_bytes >= farthest / _SMALLER]
     passes: dict[int, float] = defaultdict(float)
     for part in parts:
         for use in _large(part):
