@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 #: name → (script, arguments of the short run, arguments of the full run). A script keeps a journal of its own where a part of it is long.
 BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "import-time": ("import_time.py", ["--repetitions", "11"], ["--repetitions", "41"]),
-    "stage-cost": ("stage_cost/run.py", ["--repetitions", "21"], ["--repetitions", "101"]),
+    "stage-cost": ("stage_cost/run.py", ["--repetitions", "101"], ["--repetitions", "501"]),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     "work-counters": ("work_counters/run.py", [], []),

@@ -106,8 +106,8 @@ def table(taken: dict[str, list[float]]) -> str:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=21)
-    parser.add_argument("--entries", type=int, default=20_000)
+    parser.add_argument("--repetitions", type=int, default=51)
+    parser.add_argument("--entries", type=int, default=2_000)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     said = f"{arguments.repetitions} repetitions of {arguments.entries} entries, interleaved, one process."

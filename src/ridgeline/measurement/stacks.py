@@ -69,7 +69,7 @@ def sample_lines(
 
 
 class Watcher:
-    """Looks at one thread's frames until it is told to stop; `saw` is told of each place."""
+    """Looks at one thread's frames until it is told to stop."""
 
     def __init__(self, watched: int, user_files: frozenset[str]) -> None:
         self.stop = threading.Event()
@@ -79,10 +79,6 @@ class Watcher:
         self._known: dict[CodeType, bool] = {}
         self._cpu = _ThreadCpu(watched)
 
-    def saw(self, place: Site, state: str) -> None:
-        """Keep one sample."""
-        self.counts[place, state] += 1
-
     def run(self) -> None:
         """Sample until `stop` is set."""
         while not self.stop.wait(_INTERVAL_S):
@@ -90,12 +86,13 @@ class Watcher:
             if frame is None:
                 continue
             working = self._cpu.advanced()
-            place = self._place(frame)
+            place = self.place(frame)
             if place is not None:
-                self.saw(place, "interpreter" if working else "blocked")
+                self.counts[place, "interpreter" if working else "blocked"] += 1
             del frame  # a kept frame would keep the target's locals alive
 
-    def _place(self, frame: FrameType) -> Site | None:
+    def place(self, frame: FrameType) -> Site | None:
+        """The innermost frame that is the user's, `None` where there is none."""
         walker: FrameType | None = frame
         while walker is not None and not self._is_user(walker.f_code):
             walker = walker.f_back

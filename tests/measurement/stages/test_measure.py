@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import types
 
 import numpy as np
@@ -149,3 +150,22 @@ def test_a_real_session_is_a_stage_and_is_put_back():
     report = measure_stages(lambda: [session.run(None, feeds) for _ in range(3)], seconds=0.05)
     assert [(stage.name, stage.calls) for stage in report.table.stages] == [("model: InferenceSession", 3.0)]
     assert runtime.InferenceSession.run is before
+
+
+def test_lines_of_other_threads_are_seen_in_their_stages():
+    def work():
+        with ridgeline.stage("worker"):
+            total = 0
+            for index in range(200_000):
+                total += index % 3
+
+    def call():
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    (worker,) = measure_stages(call, seconds=1.0, user_files=(__file__,)).table.stages
+    first = work.__code__.co_firstlineno
+    assert worker.lines
+    assert all(first < line.site.line <= first + 4 for line in worker.lines)
+    assert worker.lanes == ("work",)

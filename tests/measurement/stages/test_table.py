@@ -151,7 +151,8 @@ def test_a_closer_look_divides_samples_and_clocks():
     events["sample_from"], events["sample_to"] = [0, 10, 30], [10, 30, 30]
     interpreted = np.array([True] * 9 + [False] * 21)
     line = Site(file="a.py", line=3, function="f")
-    looks = _looks(found, interpreted, [(5 * MS, line), (6 * MS, line), (20 * MS, line), (99 * MS, line)], "main")
+    found.idents = (7,)
+    looks = _looks(found, interpreted, [(at * MS, ident, line) for at, ident in ((5, 7), (6, 7), (20, 7), (99, 7), (40, 8))], 7)
     python, native, asleep = (looks.of((name,)) for name in ("python", "native", "asleep"))
     assert (python.interpreter, native.interpreter, asleep.interpreter) == (pytest.approx(0.9), 0.0, 0.0)
     assert (python.busy_cpus, native.busy_cpus, asleep.busy_cpus) == (pytest.approx(1.0), pytest.approx(2.0), 0.0)

@@ -31,9 +31,13 @@ from .rows import parent_index, rows_of
 __all__ = ["Look", "Looks", "looked_at"]
 
 _CPU_INTERVAL_S = 1e-3
+_LINE_INTERVAL_S = 2e-3
 _MOST_LINES = 20
 #: Entries of one pass: their fields are twice as many.
 _MOST_EVENTS = 1 << 18
+
+#: A line sample: instant in ns, thread, place.
+Seen = tuple[int, int, Site]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,15 +67,24 @@ class Looks:
 
 
 class _Lines(Watcher):
-    """Keeps the instant of every sample."""
+    """Looks at the frames of all threads and keeps the instant of every sample."""
 
     def __init__(self, watched: int, user_files: frozenset[str]) -> None:
         super().__init__(watched, user_files)
-        self.seen: list[tuple[int, Site]] = []
+        self.seen: list[Seen] = []
 
-    def saw(self, place: Site, state: str) -> None:
-        """Keep the place and the instant."""
-        self.seen.append((_native.clock_ns(), place))
+    def run(self) -> None:
+        """Sample until `stop` is set."""
+        own = threading.get_ident()
+        while not self.stop.wait(_LINE_INTERVAL_S):
+            self._look(own)
+
+    def _look(self, own: int) -> None:
+        # A function of its own: frames that were kept between two looks would keep the target's locals alive.
+        now = _native.clock_ns()
+        for ident, frame in sys._current_frames().items():
+            if ident != own and (place := self.place(frame)) is not None:
+                self.seen.append((now, ident, place))
 
 
 def looked_at(
@@ -85,7 +98,6 @@ def looked_at(
     """Make calls for about `seconds`, at least one, and look closely at their stages."""
     watcher = _Lines(threading.get_ident(), frozenset(user_files))
     thread = threading.Thread(target=watcher.run, daemon=True, name="ridgeline-lines")
-    lane = threading.current_thread().name
     switch_interval = sys.getswitchinterval()
     counters: bytes = b""
     with recording(resources=True, most=_MOST_EVENTS, devices=devices) as found:
@@ -106,26 +118,26 @@ def looked_at(
                 thread.join()
             sys.setswitchinterval(switch_interval)
     flags = interpreter_flags(np.frombuffer(counters, np.uint64), read_mappings())
-    return _looks(found, flags, watcher.seen, lane)
+    return _looks(found, flags, watcher.seen, threading.get_ident())
 
 
-def _looks(found: Recording, interpreted: NDArray[np.bool_], seen: list[tuple[int, Site]], lane: str) -> Looks:
+def _looks(found: Recording, interpreted: NDArray[np.bool_], seen: list[Seen], ident: int) -> Looks:
     """Sums by row. Pure arithmetic.
 
     Args:
         found: the recording, with resources.
         interpreted: of each program counter in order, whether it lies in the interpreter.
-        seen: instants in ns and the line that the calling thread ran.
-        lane: name of the calling thread, whose program counters these are.
+        seen: lines of all threads.
+        ident: the calling thread, whose program counters these are.
     """
     rows = rows_of([found])
     of, events = rows.of[0], found.events
     before = np.concatenate(([0], np.cumsum(interpreted)))
     wall = (events["end_ns"] - events["start_ns"]).astype(np.float64)
-    here = np.array([name == lane for name in found.lanes] or [False])[events["lane"]] if len(events) else np.zeros(0, bool)
+    here = np.array([other == ident for other in found.idents] or [False])[events["lane"]] if len(events) else np.zeros(0, bool)
     taken = np.minimum(events["sample_to"], len(interpreted)) - np.minimum(events["sample_from"], len(interpreted))
     hits = before[np.minimum(events["sample_to"], len(interpreted))] - before[np.minimum(events["sample_from"], len(interpreted))]
-    lines = _lines(found, of, seen, here)
+    lines = _lines(found, of, seen)
     looks = Looks(samples=len(seen))
     for row in range(len(rows.names)):
         part = of == row
@@ -141,21 +153,30 @@ def _looks(found: Recording, interpreted: NDArray[np.bool_], seen: list[tuple[in
     return looks
 
 
-def _lines(found: Recording, of: NDArray[np.int64], seen: list[tuple[int, Site]], here: NDArray[np.bool_]) -> dict[int, Counter[Site]]:
-    """Samples of each line by the row of the innermost entry of that thread that was running then."""
-    events = found.events
-    own = np.flatnonzero(here)
+def _lines(found: Recording, of: NDArray[np.int64], seen: list[Seen]) -> dict[int, Counter[Site]]:
+    """Samples of each line by the row of the innermost entry of its thread that was running then."""
     counts: dict[int, Counter[Site]] = {}
-    if len(own) == 0:
-        return counts
-    own = own[np.argsort(events["start_ns"][own], kind="stable")]
-    starts, parents = events["start_ns"][own], parent_index(events)
-    for instant, site in seen:
-        at = int(np.searchsorted(starts, instant, side="right")) - 1
-        index = int(own[at]) if at >= 0 else -1
-        # The latest to begin has ended already: what runs is around it, or nothing.
-        while index >= 0 and events["end_ns"][index] < instant:
-            index = int(parents[index])
-        if index >= 0 and of[index] >= 0:
-            counts.setdefault(int(of[index]), Counter())[site] += 1
+    parents = parent_index(found.events)
+    by_thread: dict[int, list[Seen]] = {}
+    for sample in seen:
+        by_thread.setdefault(sample[1], []).append(sample)
+    for lane, ident in enumerate(found.idents):
+        if ident not in by_thread:
+            continue
+        own = np.flatnonzero(found.events["lane"] == lane)
+        own = own[np.argsort(found.events["start_ns"][own], kind="stable")]
+        for instant, _, site in by_thread[ident]:
+            row = int(of[index]) if (index := _running(found.events, parents, own, instant)) >= 0 else -1
+            if row >= 0:
+                counts.setdefault(row, Counter())[site] += 1
     return counts
+
+
+def _running(events: NDArray[Any], parents: NDArray[np.int64], own: NDArray[np.int64], instant: int) -> int:
+    """Index of the innermost entry of one thread at an instant, −1 for none; `own` are its entries by their start."""
+    at = int(np.searchsorted(events["start_ns"][own], instant, side="right")) - 1
+    index = int(own[at]) if at >= 0 else -1
+    # The latest to begin has ended already: what runs is around it, or nothing.
+    while index >= 0 and events["end_ns"][index] < instant:
+        index = int(parents[index])
+    return index

@@ -41,6 +41,7 @@ class Recording:
         names: of stages, by the events' index; fit to be shown.
         sites: (file, line, function) that entered each name first.
         lanes: names of threads, by the events' index.
+        idents: the same threads as `threading.get_ident` knows them.
         device_s: seconds by the device's own events, by index into `events`; NaN where there are none.
         start_ns, end_ns: of the stretch.
         missed: entries that did not fit.
@@ -52,6 +53,7 @@ class Recording:
     names: tuple[str, ...] = ()
     sites: tuple[tuple[str, int, str] | None, ...] = ()
     lanes: tuple[str, ...] = ()
+    idents: tuple[int, ...] = ()
     device_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     start_ns: int = 0
     end_ns: int = 0
@@ -83,7 +85,13 @@ def recording(
     """
     times = devices or DeviceTimes(wait)
     found = Recording()
-    _native.stages_start(most, resources, times.everywhere, lambda: threading.current_thread().name, times.opening, times.closing)
+    idents: list[int] = []
+
+    def lane() -> str:
+        idents.append(threading.get_ident())
+        return threading.current_thread().name
+
+    _native.stages_start(most, resources, times.everywhere, lane, times.opening, times.closing)
     found.start_ns = _native.clock_ns()
     try:
         yield found
@@ -94,6 +102,7 @@ def recording(
         # −1 is what came after the last name that is kept.
         events["name"][events["name"] < 0] = len(names)
         found.names, found.sites, found.lanes = (*map(shown, names), _OTHER), (*sites, None), tuple(map(shown, lanes))
+        found.idents = tuple(idents)
         found.events, found.device_s = times.resolved(events)
         found.problems = tuple(times.problems)
 
