@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from ridgeline.core import UsageError
 from ridgeline.work.onnx import Node, Value, op_work
 from ridgeline.work.torch import RecordedOp, TensorUse, record, record_fake, work_of
 from support.onnx_models import node, value
@@ -204,6 +205,30 @@ def test_a_packed_weight_is_one_buffer_in_every_call() -> None:
     other = torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(8, 8)), {nn.Linear})
     first, second = (op for op in record(lambda: other(layer(source))) if op.kind == "quantized::linear_dynamic")
     assert first.arguments["W_prepack"][0].buffer != second.arguments["W_prepack"][0].buffer
+
+
+@pytest.mark.parametrize("dtype", [torch.qint8, torch.float16])
+def test_packed_weights_have_no_fake_form(dtype: torch.dtype) -> None:
+    layer = torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(8, 8)), {nn.Linear}, dtype=dtype)
+    with pytest.raises(UsageError, match="packed weights"):
+        record_fake(lambda: layer(torch.ones(2, 8)))
+    quantised = torch.quantize_per_tensor(torch.ones(2, 8), 0.1, 0, torch.quint8)
+    with pytest.raises(UsageError, match="without data"):
+        record_fake(lambda: quantised.relu())
+
+
+@pytest.mark.parametrize("lead", [(), (4,), (2, 4), (1, 2, 4)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("variant", ["plain", "bool", "float", "dropout", "narrow"])
+def test_every_way_that_a_cpu_takes_attention_counts_the_same(lead: tuple[int, ...], dtype: torch.dtype, variant: str) -> None:
+    query, key = torch.ones(*lead, 6, 8, dtype=dtype), torch.ones(*lead, 10, 8, dtype=dtype)
+    held = key[..., :4].contiguous() if variant == "narrow" else key
+    mask = {"bool": torch.ones(6, 10, dtype=torch.bool), "float": torch.zeros(6, 10, dtype=dtype)}.get(variant)
+    dropout = 0.3 if variant == "dropout" else 0.0
+    with torch.no_grad():
+        works = map(work_of, record(lambda: nn.functional.scaled_dot_product_attention(query, key, held, attn_mask=mask, dropout_p=dropout)))
+        found = sum(work.flop or 0 for work in works if work.engine == "fma")
+    assert found == 2 * math.prod(lead) * 6 * 10 * (8 + held.shape[-1])
 
 
 def test_a_weight_that_cannot_be_seen_is_said_so() -> None:

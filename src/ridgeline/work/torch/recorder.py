@@ -17,6 +17,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ridgeline.core import UsageError
+
 from . import packed
 from .recorded import RecordedOp, TensorUse
 from .sites import SiteFinder
@@ -50,6 +52,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self._before = before
         self._storages = Storages()
+        self._fake = convert is not None
         self._convert = convert or (lambda value: value)
         # Kept, because a fake tensor is made anew once nobody holds it.
         self._weights = [self._convert(weight) for weight in weights]
@@ -82,6 +85,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             # The composition that would run, not `decompose`, which prefers a tracing form where there is one: that of dropout copies its input.
             with self:
                 return func._op_dk(_COMPOSITE, *args, **kwargs)
+        if self._fake:
+            _refuse_packed(func, (*args, *kwargs.values()))
         args, kwargs = self._convert(args), self._convert(kwargs)
         described = self._arguments(func, args, kwargs)
         if self._before is not None:
@@ -230,6 +235,14 @@ def _own(module: Any, name: str) -> list[Any]:
         return [tensor for tensor in held.values() if isinstance(tensor, torch.Tensor)]
     except Exception:  # a module that is not initialised yet, or one whose attributes answer as they please
         return []
+
+
+def _refuse_packed(func: Any, given: tuple[Any, ...]) -> None:
+    """A kernel on packed weights has no form for shapes alone: some run on whatever memory they are given, which a fake tensor has not."""
+    if any(isinstance(value, torch.ScriptObject) for entry in given for value in (entry if isinstance(entry, list | tuple) else (entry,))):
+        raise UsageError(
+            "a workload whose operators follow from shapes alone", found=f"{func}, which runs on packed weights", remedy="record it with real tensors"
+        )
 
 
 def _is_wrapper(kind: type) -> bool:

@@ -46,7 +46,12 @@ def record_fake(call: Callable[[], Any], *, limit: int = 200_000) -> tuple[Recor
         UsageError: the workload asks for a value of a tensor (`item`, `nonzero`, a branch on data), which only a real run knows.
     """
     recorder_module = _load()
-    from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
+    from torch._subclasses.fake_tensor import (
+        DataDependentOutputException,
+        DynamicOutputShapeException,
+        FakeTensorMode,
+        UnsupportedFakeTensorException,
+    )
     from torch.utils._pytree import tree_map
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
@@ -67,6 +72,8 @@ def record_fake(call: Callable[[], Any], *, limit: int = 200_000) -> tuple[Recor
                 found=f"{error.func if hasattr(error, 'func') else error}, which needs the values of a tensor",
                 remedy="record it with real tensors",
             ) from error
+        except UnsupportedFakeTensorException as error:
+            raise UsageError("tensors that have a form without data", found=str(error), remedy="record it with real tensors") from error
     return tuple(recorder.ops())
 
 
