@@ -57,8 +57,8 @@ def test_a_lock_around_native_work_is_contended_and_its_removal_is_bounded_by_cp
     assert page.bottleneck.share == pytest.approx(0.9)
     action = page.actions[0]
     assert action.action == "remove-lock"
-    # 1 + 13.5 ÷ 9 = 2.5 threads are at the lock: 90 % of the wall shrinks 2.5 times at the best.
-    assert action.speedup[1] == pytest.approx(1 / (0.1 + 0.9 / 2.5))
+    # 1 + 13.5 ÷ 9 = 2.5 threads are at the lock on average: half of that gain on 90 % of the wall is sure. Four of them want it at the most.
+    assert action.speedup[1] == pytest.approx(1 / (0.1 + 0.9 / 4))
     assert action.speedup[0] == pytest.approx(1 / (0.1 + 0.9 / 1.75))
     assert "net.py:8" in page.bottleneck.summary
 

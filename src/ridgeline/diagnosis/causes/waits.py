@@ -59,7 +59,7 @@ class LockContention(Rule):
             return
         top = max(waits, key=lambda wait: wait.total_s.value)
         threads = 1.0 + waited / held
-        low, gain = _side_by_side(case, share, top, (threads, threads))
+        low, gain = _side_by_side(case, share, top, threads, _at_once(waits, threads), math.inf)
         yield Finding(
             cause="lock-contention",
             bound="latency",
@@ -68,8 +68,14 @@ class LockContention(Rule):
             evidence=tuple(_lock_evidence(waits, held, wall, threads)),
             proposals=(_remove_lock(top, threads, (low, gain)),) if gain >= _LEAST_GAIN and not _disturbed(case) else (),
             summary=_lock_summary(case, on, top, waited / wall, share, gain),
-            rank=0.0 if gain < _LEAST_GAIN else _NO_PROMISE * share if _disturbed(case) else None,
+            rank=0.0 if gain < _LEAST_GAIN else _NO_PROMISE * share if _disturbed(case) else share * (1.0 - 1.0 / gain),
         )
+
+
+def _at_once(waits: Sequence[Wait], threads: float) -> float:
+    """Threads that come to the lock at the same time, at the most: those that have waited for it, and no more than take it in one call."""
+    taken = max((wait.acquisitions or 0.0) for wait in waits)
+    return max(threads, min(taken, float(max(wait.threads for wait in waits))))
 
 
 def _lock_evidence(waits: Sequence[Wait], held: float, wall: float, threads: float) -> Iterator[Evidence]:
@@ -190,7 +196,7 @@ class Synchronisation(Rule):
         most = min(float(top.capacity), top.calls)
         # What a process pool does is asleep as seen from here; it needs CPUs all the same.
         asleep = min(most, case.cores) if "Process" in top.on else most
-        gain = _side_by_side(case, share, top, (most, asleep))
+        gain = _side_by_side(case, share, top, most, most, asleep)
         if share < _LEAST or gain[1] < _LEAST_GAIN:
             return
         yield Finding(
@@ -213,6 +219,7 @@ class Synchronisation(Rule):
                 ),
             ),
             summary=f"each of {top.calls:.0f} tasks is waited for before the next is given to the pool of {top.capacity}",
+            rank=share * (1.0 - 1.0 / gain[1]),
         )
 
     def _devices(self, case: Case) -> Iterator[Finding]:
@@ -358,25 +365,28 @@ def _disturbed(case: Case) -> bool:
     return table is not None and any(record.perturbed for record in case.facts.levels if record.instrument == table.instrument)
 
 
-def _side_by_side(case: Case, share: float, wait: Wait, most: tuple[float, float]) -> tuple[float, float]:
+def _side_by_side(case: Case, share: float, wait: Wait, surely: float, most: float, asleep: float) -> tuple[float, float]:
     """Gain when what is waited for runs side by side: native work on CPUs, sleep on threads, the interpreter on none.
 
-    1 ÷ (native ÷ min(n, CPUs) + asleep ÷ m + interpreted), half of it at the least; 1 where it is not known what went on.
+    1 ÷ (native ÷ min(n, CPUs) + asleep ÷ n + interpreted), half of it at the least; 1 where it is not known what went on.
 
     Args:
         share: of the wall that gains.
-        most: (n, m) how many run at the same time at the most, at work and asleep.
+        surely, most: n, how many would run at the same time.
+        asleep: the most of them that can be asleep.
     """
     if wait.native is None or wait.asleep is None:
         return 1.0, 1.0
-    work, sleep = max(1.0, min(most[0], case.cores)), max(1.0, most[1])
     # What is not clear counts as the interpreter's: it promises nothing.
     rest = max(0.0, 1.0 - wait.native - wait.asleep)
-    best = 1.0 / (wait.native / work + wait.asleep / sleep + rest)
+
+    def gain(together: float, native: float, rest: float) -> float:
+        return 1.0 / (native / max(1.0, min(together, case.cores)) + (wait.asleep or 0.0) / max(1.0, min(together, asleep)) + rest)
+
+    low = gain(surely, wait.native, rest)
     # What was taken for the interpreter's may have been work by as much as looks are off.
-    error = min(rest, _LOOKS_ERR) if best >= _LEAST_GAIN else 0.0
-    high = 1.0 / ((wait.native + error) / work + wait.asleep / sleep + rest - error)
-    return _bounded(case, share, _careful(best)[0]), _bounded(case, share, high)
+    error = min(rest, _LOOKS_ERR) if low >= _LEAST_GAIN else 0.0
+    return _bounded(case, share, _careful(low)[0]), _bounded(case, share, gain(most, wait.native + error, rest - error))
 
 
 def _bounded(case: Case, share: float, gain: float) -> float:
