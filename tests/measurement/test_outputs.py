@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -114,6 +114,7 @@ def test_a_file_brings_back_what_was_stored(tmp_path):
     assert load(tmp_path / "kept") == results
 
 
+@settings(deadline=None)
 @given(arrays(np.float64, 5, elements=st.floats(-1e6, 1e6)), st.floats(1e-6, 0.5))
 def test_a_change_below_the_tolerance_is_equal_and_one_above_it_is_not(values, tolerance):
     largest = np.abs(values).max()

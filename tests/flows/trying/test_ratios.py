@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.flows.trying.ratios import BlockPair, speedup_of, tail_of
@@ -18,6 +18,7 @@ def pairs(factor: float, count: int = 8, calls: int = 5, rounds: int = 1, drift:
     return made
 
 
+@settings(deadline=None)
 @given(st.floats(0.01, 100), st.floats(0, 5))
 def test_what_moves_both_sides_alike_cancels(factor, drift):
     found = speedup_of(pairs(factor, drift=drift))
