@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 __all__ = ["align", "fits"]
 
@@ -63,10 +64,12 @@ _BAND = 96
 _LOWEST = float("-inf")
 
 
+@cache
 def _base(operator: str) -> str:
     return re.sub(r"[^a-z]", "", operator.split(" (")[0].lower())
 
 
+@cache
 def fits(kind: str, operator: str) -> bool:
     """Whether an operator of XNNPACK may be the main one of a node of that kind.
 
@@ -92,7 +95,7 @@ def align(kinds: Sequence[str], operators: Sequence[str]) -> list[tuple[int, ...
     for node in range(nodes):
         _consume(node, kinds[node], operators, best[node], step, _window(node, nodes, count))
         if node + 1 < nodes:
-            _advance(node, kinds[node], best, step)
+            _advance(node, kinds[node], best, step, _window(node + 1, nodes, count)[0])
     ends = [(score + (0.0 if main else _skip(kinds[-1])), main) for (used, main), score in best[-1].items() if used == count]
     if not ends:
         return [tuple(range(count)) if node == 0 else () for node in range(nodes)]
@@ -132,8 +135,13 @@ def _consume(
                 step[(node, used + 1, now)] = (node, used, had)
 
 
-def _advance(node: int, kind: str, best: list[dict[tuple[int, bool], float]], step: dict[tuple[int, int, bool], tuple[int, int, bool]]) -> None:
+def _advance(
+    node: int, kind: str, best: list[dict[tuple[int, bool], float]], step: dict[tuple[int, int, bool], tuple[int, int, bool]], least: int
+) -> None:
+    """On to the next node, from where it is not too far out of step."""
     for (used, had), score in best[node].items():
+        if used < least:
+            continue
         reached = score + (0.0 if had else _skip(kind))
         if reached > best[node + 1].get((used, False), _LOWEST):
             best[node + 1][(used, False)] = reached
