@@ -52,7 +52,7 @@ def _signature(name: str, thing: object) -> list[str]:
         # A constant is shown, an alias of a type or a value that changes with the version is only named.
         return [f"{name} = {thing!r}" if isinstance(thing, int | float) else name]
     try:
-        signature = inspect.signature(thing)  # type: ignore[arg-type]
+        signature = _without_state(inspect.signature(thing))  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return [f"{kind}{name}"]
     text = _plain(str(signature))
@@ -75,5 +75,25 @@ def _pieces(signature: inspect.Signature) -> list[str]:
     return whole
 
 
+def _without_state(signature: inspect.Signature) -> inspect.Signature:
+    """Defaults that are no plain values are not shown: an object's text may hold paths, addresses or the environment of whoever writes the page."""
+    parameters = [parameter if _is_plain(parameter.default) else parameter.replace(default=_NOT_SHOWN) for parameter in signature.parameters.values()]
+    return signature.replace(parameters=parameters)
+
+
+def _is_plain(value: object) -> bool:
+    if value is inspect.Parameter.empty or value is None or isinstance(value, bool | int | float | str):
+        return True
+    return isinstance(value, tuple | list | frozenset) and all(_is_plain(part) for part in value)
+
+
+class _NotShown:
+    def __repr__(self) -> str:
+        return "…"
+
+
 def _plain(text: str) -> str:
     return _LONG_DOTTED.sub("", _ADDRESS.sub("", text))
+
+
+_NOT_SHOWN = _NotShown()
