@@ -1,7 +1,6 @@
-"""Waiting for one another: a lock that everybody wants, a loop that only asks, a queue drained at every step, turns at the interpreter's lock.
+"""Waiting for one another: a lock that everybody wants, a loop that only asks, turns at the interpreter's lock; and when waits are worth timing.
 
-All four rest on timed waits and on what went on meanwhile, which decides what a change can be worth: native work can run side by side on as many
-CPUs as there are, sleep on as many threads, and work that holds the interpreter's lock on none.
+All rest on timed waits and on what went on meanwhile (`waited`). A pool or device that is drained at every step is `synchronisation`.
 """
 
 from __future__ import annotations
@@ -9,33 +8,35 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ridgeline.core import Evidence, Quantity, Site, Wait, Where
+from ridgeline.core import Evidence, Wait
 
 from ..case import Case, Finding, Proposal, Rule, measured_share
+from ..waited import (
+    FOR_THREADS,
+    LEAST_GAIN,
+    LOOKS_ERR,
+    beside,
+    caller_waits,
+    careful,
+    counted,
+    disturbed,
+    line_of,
+    side_by_side,
+    waits_of,
+    wall_of,
+    where_of,
+)  # fmt: skip
+from .synchronisation import Synchronisation
 
-__all__ = ["LockContention", "SpinWait", "Synchronisation", "TakingTurns", "knows_why_it_waits", "wants_waits"]
+__all__ = ["LockContention", "SpinWait", "TakingTurns", "knows_why_it_waits", "wants_waits"]
 
 _LEAST = 0.2
-#: Under this gain a change is not worth naming.
-_LEAST_GAIN = 1.1
-#: A change in how threads wait reaches half of what is possible at the least.
-_CAREFUL = 0.5
-#: Kinds in which a caller waits for its own threads.
-_FOR_THREADS = ("lock", "condition", "queue", "future", "join")
-#: A pool with less than this many open tasks at each wait works on one at a time.
-_ONE_AT_A_TIME = 1.5
 _MOST_GAIN = 10.0
-#: Shares that come from looks at threads may be this far off.
-_LOOKS_ERR = 0.1
+_NEARLY = 0.8
 #: Rank of a share whose cause is known and whose gain is not: a little more than that of an unexplained one.
 _NO_PROMISE = 0.35
 #: Part of the samples that two lines of one function hold where a loop may only be asking.
 _TWO_LINES = 0.5
-#: Rows of a device's profile in which the host waits for the device.
-_DEVICE_WAITS = (
-    "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "hipDeviceSynchronize", "hipStreamSynchronize", "aten::item",
-    "aten::_local_scalar_dense", "clFinish", "clWaitForEvents",
-)  # fmt: skip
 
 
 class LockContention(Rule):
@@ -46,29 +47,32 @@ class LockContention(Rule):
     def findings(self, case: Case) -> Iterator[Finding]:
         """Yield at most one finding: the lock with the longest waits."""
         groups: dict[str, list[Wait]] = {}
-        for wait in _waits(case, "lock"):
+        for wait in waits_of(case, "lock"):
             if wait.held_s is not None and wait.held_s.value > 0:
                 groups.setdefault(wait.on, []).append(wait)
-        if not groups or _caller_waits(case) < _LEAST:
+        if not groups or caller_waits(case) < _LEAST:
             return
         on, waits = max(groups.items(), key=lambda group: sum(wait.total_s.value for wait in group[1]))
-        wall, waited = _wall(case), sum(wait.total_s.value for wait in waits)
+        wall, waited = wall_of(case), sum(wait.total_s.value for wait in waits)
         held = max(wait.held_s.value for wait in waits if wait.held_s)
         share = min(1.0, held / wall)
+        if share >= _NEARLY * caller_waits(case):
+            # Held nearly as long as the caller waits: the gaps are threads handing it on, and go with it.
+            share = max(share, caller_waits(case))
         if share < _LEAST or waited < _LEAST * wall:
             return
         top = max(waits, key=lambda wait: wait.total_s.value)
         threads = 1.0 + waited / held
-        low, gain = _side_by_side(case, share, top, threads, _at_once(waits, threads), math.inf)
+        low, gain = side_by_side(case, share, top, threads, _at_once(waits, threads), math.inf)
         yield Finding(
             cause="lock-contention",
             bound="latency",
             share=share,
-            where=_where(top.site),
+            where=where_of(top.site),
             evidence=tuple(_lock_evidence(waits, held, wall, threads)),
-            proposals=(_remove_lock(top, threads, (low, gain)),) if gain >= _LEAST_GAIN and not _disturbed(case) else (),
+            proposals=(_remove_lock(top, threads, (low, gain)),) if gain >= LEAST_GAIN and not disturbed(case) else (),
             summary=_lock_summary(case, on, top, waited / wall, share, gain),
-            rank=0.0 if gain < _LEAST_GAIN else _NO_PROMISE * share if _disturbed(case) else share * (1.0 - 1.0 / gain),
+            rank=0.0 if gain < LEAST_GAIN else _NO_PROMISE * share if disturbed(case) else share * (1.0 - 1.0 / gain),
         )
 
 
@@ -83,17 +87,17 @@ def _lock_evidence(waits: Sequence[Wait], held: float, wall: float, threads: flo
         "waiting for this lock, all threads ÷ wall", sum(wait.total_s.value for wait in waits) / wall, origin="stopwatch on the lock"
     )
     yield measured_share("lock held ÷ wall", held / wall, origin="stopwatch on the lock")
-    yield Evidence(name="threads at the lock", quantity=_counted(threads, "1 + waited ÷ held (Little's law)"))
+    yield Evidence(name="threads at the lock", quantity=counted(threads, "1 + waited ÷ held (Little's law)"))
     taken = max((wait.acquisitions or 0.0) for wait in waits)
-    yield Evidence(name="acquisitions per call", quantity=_counted(taken, "watched lock"))
-    yield Evidence(name="contended waits per call", quantity=_counted(sum(wait.calls for wait in waits), "watched lock"))
+    yield Evidence(name="acquisitions per call", quantity=counted(taken, "watched lock"))
+    yield Evidence(name="contended waits per call", quantity=counted(sum(wait.calls for wait in waits), "watched lock"))
     top = max(waits, key=lambda wait: wait.total_s.value)
     if top.native is not None:
         yield measured_share("held while working without the interpreter's lock", top.native, origin="thread states")
 
 
 def _remove_lock(top: Wait, threads: float, gain: tuple[float, float]) -> Proposal:
-    held_by = f", held at {_line(top.holder)}" if top.holder else ""
+    held_by = f", held at {line_of(top.holder)}" if top.holder else ""
     return Proposal(
         action="remove-lock",
         because=f"{threads:.1f} threads are at the lock at a time{held_by}; with the work outside of it they run side by side",
@@ -104,11 +108,11 @@ def _remove_lock(top: Wait, threads: float, gain: tuple[float, float]) -> Propos
 def _lock_summary(case: Case, on: str, top: Wait, waited: float, share: float, gain: float) -> str:
     said = f"threads wait {waited:.1f}× the wall for {on}, which is held {share:.0%} of the time"
     if top.holder is not None:
-        said += f" (at {_line(top.holder)})"
-    if gain < _LEAST_GAIN:
+        said += f" (at {line_of(top.holder)})"
+    if gain < LEAST_GAIN:
         why = "what runs inside it needs the interpreter's lock" if (top.interpreted or 0.0) >= 0.3 else "the CPUs are busy without it"
         return f"{said}; removing it gains nothing, since {why}"
-    if _disturbed(case):
+    if disturbed(case):
         return f"{said}; watching it changed the time too much for a promise"
     return said
 
@@ -120,11 +124,11 @@ class SpinWait(Rule):
 
     def findings(self, case: Case) -> Iterator[Finding]:
         """Yield at most one finding: the loop that takes the most."""
-        spins = _waits(case, "spin")
+        spins = waits_of(case, "spin")
         top = max(spins, key=lambda wait: wait.total_s.value, default=None)
         if top is None:
             return
-        share = min(1.0, top.total_s.value / _wall(case))
+        share = min(1.0, top.total_s.value / wall_of(case))
         if share < _LEAST:
             return
         gain = _spin_gain(case, top, share)
@@ -132,7 +136,7 @@ class SpinWait(Rule):
             cause="spin-wait",
             bound="latency",
             share=share,
-            where=_where(top.site),
+            where=where_of(top.site),
             evidence=(
                 measured_share("time in the loop ÷ wall", share, origin="sampled lines and the loop's source"),
                 measured_share("meanwhile others worked without the interpreter's lock", top.native or 0.0, origin="CPU clocks"),
@@ -142,7 +146,7 @@ class SpinWait(Rule):
             proposals=tuple(_block_instead(case, top, gain)),
             summary=f"a loop asks `{top.on}` again and again and makes no progress",
             # It names what the time is, which is worth more than not knowing, even where only CPU time is to be had.
-            rank=None if gain[0] >= _LEAST_GAIN else _NO_PROMISE * share,
+            rank=None if gain[0] >= LEAST_GAIN else _NO_PROMISE * share,
         )
 
 
@@ -151,19 +155,18 @@ def _spin_gain(case: Case, top: Wait, share: float) -> tuple[float, float]:
 
     1 ÷ (rest + interpreted × u), u the part of the lock that the others had: their CPU time where the caller spins, else half.
     """
-    beside = _beside(case)
-    known = beside is not None and share > 0 and top.caller_s.value > 0.5 * top.total_s.value
-    used = min(0.5, max(0.02, beside / share)) if known and beside is not None else 0.5
+    others = beside(case) if top.caller_s.value > 0.5 * top.total_s.value else None
+    used = min(0.5, max(0.02, others / share)) if others is not None and share > 0 else 0.5
 
     def gain(rest: float, used: float) -> float:
         return 1.0 / (rest + (1.0 - rest) * used)
 
     rest = 1.0 - (top.interpreted or 0.0)
-    return _careful(gain(rest, used))[0], gain(max(0.0, rest - _LOOKS_ERR), 0.8 * used)
+    return careful(gain(rest, used))[0], gain(max(0.0, rest - LOOKS_ERR), 0.8 * used)
 
 
 def _block_instead(case: Case, top: Wait, gain: tuple[float, float]) -> Iterator[Proposal]:
-    if gain[0] >= _LEAST_GAIN:
+    if gain[0] >= LEAST_GAIN:
         because = "a wait that blocks leaves the interpreter's lock to the thread that is waited for; the loop takes turns with it"
         yield Proposal(action="block-instead", because=because, gain=gain)
         return
@@ -174,100 +177,7 @@ def _block_instead(case: Case, top: Wait, gain: tuple[float, float]) -> Iterator
         return
     freed = min(_MOST_GAIN, cpu / max(cpu - own, cpu / _MOST_GAIN))
     because = f"the call takes as long, and {own / cpu:.0%} of its CPU time is free for others: that much more fits on the CPUs side by side"
-    yield Proposal(action="block-instead", because=because, gain=_careful(freed), metric="period", share=1.0)
-
-
-class Synchronisation(Rule):
-    """Names `synchronisation` when every step waits for its result before the next is issued."""
-
-    causes = ("synchronisation",)
-
-    def findings(self, case: Case) -> Iterator[Finding]:
-        """Yield the pool that works on one task at a time, and the device that is drained at every step."""
-        yield from self._pools(case)
-        yield from self._devices(case)
-
-    def _pools(self, case: Case) -> Iterator[Finding]:
-        serial = [wait for wait in _waits(case, "future") if (wait.capacity or 0) >= 2 and (wait.in_flight or 9.0) <= _ONE_AT_A_TIME]
-        top = max((wait for wait in serial if wait.calls >= 1.5), key=lambda wait: wait.caller_s.value, default=None)
-        if top is None or top.capacity is None or top.in_flight is None:
-            return
-        share = min(1.0, top.caller_s.value / _wall(case))
-        most = min(float(top.capacity), top.calls)
-        # What a process pool does is asleep as seen from here; it needs CPUs all the same.
-        asleep = min(most, case.cores) if "Process" in top.on else most
-        gain = _side_by_side(case, share, top, most, most, asleep)
-        if share < _LEAST or gain[1] < _LEAST_GAIN:
-            return
-        yield Finding(
-            cause="synchronisation",
-            bound="latency",
-            share=share,
-            where=_where(top.site),
-            evidence=(
-                measured_share("caller waits here ÷ wall", share, origin="stopwatch on the wait"),
-                Evidence(name="waits per call", quantity=_counted(top.calls, "stopwatch on the wait")),
-                Evidence(name="open tasks when a wait begins", quantity=_counted(top.in_flight, "submitted and not done")),
-                Evidence(name="workers", quantity=_counted(float(top.capacity), "the pool")),
-            ),
-            proposals=(
-                Proposal(
-                    action="remove-sync",
-                    because=f"{top.calls:.0f} tasks go one at a time through {top.capacity} workers; submitted first and collected afterwards, "
-                    f"{min(most, case.cores):.0f} run side by side, as long as none needs the result of another",
-                    gain=gain,
-                ),
-            ),
-            summary=f"each of {top.calls:.0f} tasks is waited for before the next is given to the pool of {top.capacity}",
-            rank=share * (1.0 - 1.0 / gain[1]),
-        )
-
-    def _devices(self, case: Case) -> Iterator[Finding]:
-        found = _device_waits(case)
-        if found is None:
-            return
-        where, share, calls, name = found
-        if share < _LEAST or calls < 2:
-            return
-        # Host and device take turns: the sum becomes the larger of the two. One wait, the last, stays.
-        host = 1.0 - share
-        best = 1.0 / (1.0 - min(share, host) * (calls - 1) / calls)
-        yield Finding(
-            cause="synchronisation",
-            bound="latency",
-            share=share,
-            where=where,
-            evidence=(
-                measured_share("host waits for the device ÷ wall", share, origin=name),
-                Evidence(name="waits per call", quantity=_counted(calls, name)),
-            ),
-            proposals=(
-                Proposal(
-                    action="remove-sync",
-                    because=f"{calls:.0f} waits drain the device's queue; with one at the end, the {host:.0%} of the host and the {share:.0%} of the "
-                    "device overlap",
-                    gain=_careful(best),
-                    share=1.0,
-                ),
-            ),
-            summary=f"the host waits for the device {calls:.0f} times a call and issues nothing meanwhile",
-        )
-
-
-def _device_waits(case: Case) -> tuple[Where, float, float, str] | None:
-    """Place, share of the wall, number and name of the waits for a device: from the device's profile, else from stopwatches."""
-    parts = [part for part in case.judged if part.row.kind in _DEVICE_WAITS] if case.shares_hold else []
-    device = any(part.row.placement.device != "cpu" for part in case.judged)
-    parts = [part for part in parts if device or not part.row.kind.startswith("aten::")]
-    if parts:
-        top = max(parts, key=lambda part: part.share)
-        return case.where(top), case.sum_of(parts), sum(part.row.calls for part in parts), top.row.kind
-    waits = _waits(case, "device")
-    if not waits:
-        return None
-    longest = max(waits, key=lambda wait: wait.caller_s.value)
-    share = min(1.0, sum(wait.caller_s.value for wait in waits) / _wall(case))
-    return _where(longest.site), share, sum(wait.calls for wait in waits), longest.on
+    yield Proposal(action="block-instead", because=because, gain=careful(freed), metric="period", share=1.0)
 
 
 class TakingTurns(Rule):
@@ -289,10 +199,10 @@ class TakingTurns(Rule):
             cause="interpreter",
             bound="latency",
             share=share,
-            where=_where(top.site if top else None),
+            where=where_of(top.site if top else None),
             evidence=(
                 measured_share("caller waits for threads at the interpreter's lock ÷ wall", share, origin="stopwatches and thread states"),
-                Evidence(name="threads that ran or wanted Python", quantity=_counted(table.interpreted_threads or 0.0, "thread states")),
+                Evidence(name="threads that ran or wanted Python", quantity=counted(table.interpreted_threads or 0.0, "thread states")),
                 measured_share("of it in this function", part, origin="sampled lines"),
             ),
             proposals=(
@@ -310,9 +220,9 @@ class TakingTurns(Rule):
 
 def _turns(case: Case) -> float:
     """Share of the wall in which the caller waits for threads that held or wanted the interpreter's lock, less what they worked without it."""
-    waits = [wait for kind in _FOR_THREADS for wait in _waits(case, kind)]
+    waits = [wait for kind in FOR_THREADS for wait in waits_of(case, kind)]
     turns = sum(wait.caller_s.value * max(0.0, (wait.interpreted or 0.0) - (wait.native or 0.0)) for wait in waits)
-    return min(1.0, turns / _wall(case)) if waits else 0.0
+    return min(1.0, turns / wall_of(case)) if waits else 0.0
 
 
 def knows_why_it_waits(case: Case) -> bool:
@@ -342,82 +252,3 @@ def _asks_perhaps(case: Case) -> bool:
     function = (busy[0].site.file, busy[0].site.function)
     two = sorted((spot.samples for spot in busy if (spot.site.file, spot.site.function) == function), reverse=True)[:2]
     return sum(two) >= _TWO_LINES * sum(spot.samples for spot in busy)
-
-
-def _waits(case: Case, kind: str) -> list[Wait]:
-    table = case.facts.waits
-    return [wait for wait in table.waits if wait.kind == kind] if table is not None else []
-
-
-def _wall(case: Case) -> float:
-    table = case.facts.waits
-    return table.wall_s.value if table is not None else case.wall_s
-
-
-def _caller_waits(case: Case) -> float:
-    """Share of the wall in which the caller waits for its threads or for a lock."""
-    return min(1.0, sum(wait.caller_s.value for kind in _FOR_THREADS for wait in _waits(case, kind)) / max(_wall(case), 1e-12))
-
-
-def _disturbed(case: Case) -> bool:
-    """Whether timing the waits changed the time by more than 10 %."""
-    table = case.facts.waits
-    return table is not None and any(record.perturbed for record in case.facts.levels if record.instrument == table.instrument)
-
-
-def _side_by_side(case: Case, share: float, wait: Wait, surely: float, most: float, asleep: float) -> tuple[float, float]:
-    """Gain when what is waited for runs side by side: native work on CPUs, sleep on threads, the interpreter on none.
-
-    1 ÷ (native ÷ min(n, CPUs) + asleep ÷ n + interpreted), half of it at the least; 1 where it is not known what went on.
-
-    Args:
-        share: of the wall that gains.
-        surely, most: n, how many would run at the same time.
-        asleep: the most of them that can be asleep.
-    """
-    if wait.native is None or wait.asleep is None:
-        return 1.0, 1.0
-    # What is not clear counts as the interpreter's: it promises nothing.
-    rest = max(0.0, 1.0 - wait.native - wait.asleep)
-
-    def gain(together: float, native: float, rest: float) -> float:
-        return 1.0 / (native / max(1.0, min(together, case.cores)) + (wait.asleep or 0.0) / max(1.0, min(together, asleep)) + rest)
-
-    low = gain(surely, wait.native, rest)
-    # What was taken for the interpreter's may have been work by as much as looks are off.
-    error = min(rest, _LOOKS_ERR) if low >= _LEAST_GAIN else 0.0
-    return _bounded(case, share, _careful(low)[0]), _bounded(case, share, gain(most, wait.native + error, rest - error))
-
-
-def _bounded(case: Case, share: float, gain: float) -> float:
-    """The gain, no more than the CPUs can give: the call's CPU time has to fit on them."""
-    samples = case.facts.samples
-    cpu = samples.mean("process_cpu_s") if samples else None
-    if cpu is None or not case.wall_s:
-        return gain
-    saved = share * (1.0 - 1.0 / gain)
-    idle = max(0.0, 1.0 - cpu / (case.cores * case.wall_s))
-    return gain if saved <= idle else 1.0 / (1.0 - idle / share)
-
-
-def _beside(case: Case) -> float | None:
-    """CPU time of the other threads ÷ wall; null where it was not measured."""
-    samples = case.facts.samples
-    process, caller, wall = (samples.mean(name) if samples else None for name in ("process_cpu_s", "thread_cpu_s", "wall_s"))
-    return max(0.0, process - caller) / wall if process is not None and caller is not None and wall else None
-
-
-def _careful(gain: float) -> tuple[float, float]:
-    return 1.0 + _CAREFUL * (gain - 1.0), gain
-
-
-def _counted(value: float, origin: str) -> Quantity:
-    return Quantity.exact(value if math.isfinite(value) else 0.0, "count", source="counted", origin=origin)
-
-
-def _where(site: Site | None) -> Where:
-    return Where(function=site.function, file=site.file, line=site.line) if site is not None else Where(lane="threads")
-
-
-def _line(site: Site) -> str:
-    return f"{(site.file or '').rsplit('/', 1)[-1]}:{site.line}"
