@@ -183,6 +183,17 @@ def test_the_promise_rests_on_tiles_where_they_were_run() -> None:
     assert action.speedup[0] < 73 / (1 + 18 + 18) < action.speedup[1]
 
 
+def test_tiles_decide_where_the_bandwidth_is_out_of_reach_and_where_they_save_nothing() -> None:
+    # Three times as slow as the bandwidth allows: without tiles nothing is said, with tiles they decide.
+    rows = [passing(name, 0.054) for name in ("min", "max", "sum", "dot")]
+    faster = tuple(tried(0.054, 0.018, operator=index, layout="in tiles") for index in range(4))
+    as_fast = tuple(tried(0.018, 0.0178, operator=index, layout="in tiles") for index in range(4))
+    assert "poor-locality" not in causes(diagnose(facts(rows, wall_s=0.22, relayouts=())))
+    assert "poor-locality" in causes(diagnose(facts(rows, wall_s=0.22, relayouts=faster)))
+    rows = [passing(name, 0.018) for name in ("min", "max", "sum", "dot")]
+    assert "poor-locality" not in causes(diagnose(facts(rows, wall_s=0.073, relayouts=as_fast)))
+
+
 def test_one_operator_in_a_loop_over_everything_and_over_tiles() -> None:
     whole = passing("scale", 0.07, calls=4.0, group="elementwise", engine="add")
     assert "poor-locality" in causes(diagnose(facts([whole], wall_s=0.072, relayouts=())))

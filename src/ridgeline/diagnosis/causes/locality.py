@@ -27,7 +27,7 @@ from ..repeated import IN_TILES, standing
 from ..residency import level_of
 from ..traffic import evidence, fraction, kernel_share
 
-__all__ = ["PoorLocality", "blockable", "tiles"]
+__all__ = ["PoorLocality", "blockable", "passed_over", "tiles"]
 
 #: Passes over a buffer from which on blocking is worth the trouble.
 _LEAST_PASSES = 1.8
@@ -35,6 +35,9 @@ _LEAST_PASSES = 1.8
 _SMALLER = 4.0
 #: A tile shares its cache with everything else: it takes this part of it.
 _TILE = 0.5
+_LEAST_SHARE = 0.03
+#: Running in tiles must save at least this part of the operators' time, or distance is not what they pay for.
+_LEAST_SAVED = 0.1
 _PASSED_OVER = ("view", "allocation", "random", "blocking", "python", "copy", "movement")
 
 
@@ -66,7 +69,7 @@ class PoorLocality(Rule):
         if found is None:
             return
         top = max(found.parts, key=lambda part: part.share)
-        kernels = sum(part.kernel_s.value for part in found.parts if part.kernel_s)
+        kernels = _kernels_s(found.parts)
         low, high = (kernels / max(kernels - saved, 0.02 * kernels) for saved in found.saved)
         near_edge = any(_near_edge(part, case.facts.device) for part in found.parts)
         yield Finding(
@@ -93,38 +96,70 @@ class PoorLocality(Rule):
 
 
 def blockable(case: Case) -> _Blocking | None:
-    """The operators that pass several times over buffers beyond a near cache, and what one pass would save; `None` where there is nothing."""
-    device = case.facts.device
-    if device is None or not case.shares_hold:
+    """The operators that pass several times over buffers beyond a near cache, and what one pass would save; `None` where there is nothing.
+
+    Where they were run in tiles, that decides. Else they must be bound by bandwidth: f_b on compulsory bytes is a lower bound, and a pass that is far
+    from it may have other reasons.
+    """
+    parts, device = _candidates(case), case.facts.device
+    if not parts or device is None:
         return None
-    chained = {part.index for chain in chains(case.judged) for part in chain.members}
-    parts = [part for part in case.judged if part.index not in chained and _walks(part)]
-    parts = _together(parts)
-    f_b = fraction(parts)
-    if not parts or f_b is None or f_b.value < BOUND_LOW:
+    measured = _measured_s(case, parts, _avoidable(parts))
+    if measured is not None and measured[0] < _LEAST_SAVED * _kernels_s(parts):
         return None
-    near = _near(device, parts)
-    far = level_of(device, max(part.working_set_bytes for part in parts))
+    if measured is None:
+        parts = [part for part in parts if part.bound in ("bandwidth", "mixed")]
+        f_b = fraction(parts)
+        if _passes(parts) < _LEAST_PASSES or f_b is None or f_b.value < BOUND_LOW:
+            return None
+    near, far = _near(device, parts), level_of(device, max(part.working_set_bytes for part in parts))
     if near is None or far is None:
         return None
-    moved, once = _moved_bytes(parts), _once_bytes(parts)
-    if once <= 0 or moved / once < _LEAST_PASSES:
-        return None
-    saved = _measured_s(case, parts, 1.0 - once / moved) or _saved_s(device, parts, near, 1.0 - once / moved)
+    saved = measured or _saved_s(device, parts, near, _avoidable(parts))
     if saved is None:
         return None
-    return _Blocking(parts=tuple(parts), moved_bytes=moved, once_bytes=once, saved=saved, near=near, far=far)
+    return _Blocking(parts=tuple(parts), moved_bytes=_moved_bytes(parts), once_bytes=_once_bytes(parts), saved=saved, near=near, far=far)
 
 
 def tiles(case: Case) -> dict[int, int]:
-    """Rows that blocking would help → bytes of a tile; empty where there is nothing to block."""
+    """Rows that blocking may help → bytes of a tile; empty where there is nothing to block."""
+    parts, device = _candidates(case), case.facts.device
+    near = _near(device, parts) if device is not None and parts else None
+    return {part.index: int((near.capacity_bytes or 0) * _TILE) for part in parts if part.share >= _LEAST_SHARE} if near is not None else {}
+
+
+def passed_over(case: Case) -> set[int]:
+    """Rows that `poor-locality` explains."""
     found = blockable(case)
-    return {part.index: int((found.near.capacity_bytes or 0) * _TILE) for part in found.parts} if found else {}
+    return {part.index for part in found.parts} if found is not None else set()
+
+
+def _candidates(case: Case) -> list[Judged]:
+    """Operators that pass over the same far buffers several times, whatever binds them."""
+    if not case.shares_hold:
+        return []
+    chained = {part.index for chain in chains(case.judged) for part in chain.members}
+    parts = _together([part for part in case.judged if part.index not in chained and _walks(part)])
+    return parts if _passes(parts) >= _LEAST_PASSES else []
+
+
+def _passes(parts: Sequence[Judged]) -> float:
+    once = _once_bytes(parts)
+    return _moved_bytes(parts) / once if once else 0.0
+
+
+def _avoidable(parts: Sequence[Judged]) -> float:
+    """Part of the traffic that one pass would not need: 1 − once ÷ moved."""
+    return 1.0 - 1.0 / max(1.0, _passes(parts))
+
+
+def _kernels_s(parts: Sequence[Judged]) -> float:
+    return sum(part.kernel_s.value for part in parts if part.kernel_s)
 
 
 def _walks(part: Judged) -> bool:
     """Whether a part walks over data from afar with little else to do."""
-    if part.row.group in _PASSED_OVER or part.kernel_s is None or part.f_b is None or part.bound not in ("bandwidth", "mixed"):
+    if part.row.group in _PASSED_OVER or part.kernel_s is None or part.f_b is None or part.bound == "compute":
         return False
     # A product that reads a matrix for one vector has its own cause, and its own fix: serve several vectors in one pass. One that leaves a number is
     # a reduction.

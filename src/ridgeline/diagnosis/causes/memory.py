@@ -15,7 +15,7 @@ from ..case import Case, Finding, Proposal, Rule
 from ..chains import chains
 from ..judge import BOUND_LOW, HEALTHY, Judged
 from ..traffic import evidence, fraction, kernel_share, moving
-from .locality import tiles
+from .locality import passed_over
 
 __all__ = ["Copy", "ElementwiseChain", "Streaming", "WeightTraffic"]
 
@@ -128,7 +128,7 @@ class Streaming(Rule):
             return
         chained = {part.index for chain in chains(case.judged) if chain.traffic_ratio > 1.2 for part in chain.members}
         # Several passes over the same bytes are no stream: `poor-locality` has them.
-        chained |= set(tiles(case))
+        chained |= passed_over(case)
         parts = [part for part in case.judged if part.bound in ("bandwidth", "mixed") and part.index not in chained and _streams(part)]
         if not parts:
             return

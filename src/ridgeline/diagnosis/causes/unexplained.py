@@ -13,6 +13,7 @@ from ridgeline.core import Evidence, Where
 from ..case import Case, Finding, Rule, measured_share
 from ..judge import Judged
 from .layout import explained_by_layout
+from .locality import passed_over
 from .repeats import redundant_share
 from .waits import knows_why_it_waits
 
@@ -38,7 +39,7 @@ class Unexplained(Rule):
             yield from self._native(case)
 
     def _operators(self, case: Case) -> Iterator[Finding]:
-        known = explained_by_layout(case)
+        known = explained_by_layout(case) | passed_over(case)
         parts = [
             part for part in case.judged if part.bound in ("latency", "inconclusive") and not _explained_elsewhere(part) and part.index not in known
         ]
