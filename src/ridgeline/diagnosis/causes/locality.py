@@ -224,7 +224,7 @@ def _measured_s(case: Case, parts: Sequence[Judged], avoidable: float) -> tuple[
         return None
     careful = sum(0.9 * avoidable * part.kernel_s.value * (1 - 1 / max(1.0, ratios[part.index].low)) for part in known if part.kernel_s)
     best = sum(avoidable * part.kernel_s.value * (1 - 1 / max(1.0, ratios[part.index].high)) for part in known if part.kernel_s)
-    return 0.9 * careful, 1.05 * best
+    return 0.9 * careful, min(1.15 * best, avoidable * _kernels_s(known))
 
 
 def _saved_s(device: Device, parts: Sequence[Judged], near: MemoryLevel, avoidable: float) -> tuple[float, float] | None:
