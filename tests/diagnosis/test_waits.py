@@ -254,3 +254,11 @@ def test_a_verdict_on_waits_replays_from_its_encoding():
     given = case_of(*locked(0.009, 0.0135), cpu=0.95)
     table = msgspec.json.decode(msgspec.json.encode(given.waits), type=WaitTable)
     assert found(msgspec.structs.replace(given, waits=table)) == found(given)
+
+
+def test_cpus_that_a_neighbour_has_are_not_idle():
+    future = wait("future", 0.0095, caller=0.0095, in_flight=3.0, capacity=4)
+    quiet = case_of(future, cpu=2.5)
+    assert cause(quiet) == "low-parallelism"
+    beside = msgspec.structs.replace(quiet.sentinels, other_load=1.0)
+    assert cause(msgspec.structs.replace(quiet, sentinels=beside)) != "low-parallelism"
