@@ -77,7 +77,7 @@ class LowParallelism(Rule):
         if not waits_for_threads(case) or knows_why_it_waits(case):
             return
         busy, kernels = _busy(case)[0], case.share_of("kernels")
-        gain = max(1.0, _free(case) / busy)
+        gain = max(1.0, _free_cpus(case) / busy)
         yield Finding(
             cause="low-parallelism",
             bound="latency",
@@ -102,13 +102,7 @@ class LowParallelism(Rule):
 def waits_for_threads(case: Case) -> bool:
     """Whether the caller hands its work to threads (it does little itself) and they do not fill the machine."""
     busy, own = _busy(case)
-    return own <= 0.3 and busy - own >= 0.3 and busy / _free(case) < _UNBALANCED and case.share_of("kernels") >= 0.3
-
-
-def _free(case: Case) -> float:
-    """CPUs that other processes leave to this one, at least 1: a thread that waits for a neighbour is not badly shared out."""
-    seen = case.facts.sentinels
-    return max(1.0, case.cores - (seen.other_load or 0.0 if seen is not None else 0.0))
+    return own <= 0.3 and busy - own >= 0.3 and busy / max(1.0, _free_cpus(case)) < _UNBALANCED and case.share_of("kernels") >= 0.3
 
 
 def _busy(case: Case) -> tuple[float, float]:
