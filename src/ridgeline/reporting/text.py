@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from rich.cells import cell_len
+
 __all__ = ["ELLIPSIS", "clean", "shorten", "width"]
 
 ELLIPSIS = "…"
@@ -38,19 +40,8 @@ def _shown(character: str) -> str:
 
 
 def width(text: str) -> int:
-    """Columns a text takes on a terminal: wide characters take two, combining marks none (Unicode Standard Annex 11)."""
-    return sum(_columns(character) for character in text)
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Mc", "Me", "Cf"} or _joins_a_syllable(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _joins_a_syllable(character: str) -> bool:
-    """Whether it is a vowel or a final consonant of Hangul, which is drawn into the block of the consonant before (Unicode Standard 3.12)."""
-    return "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7ff"
+    """Columns a text takes on a terminal, by the table that also lays out the page: wide characters take two, combining marks none."""
+    return cell_len(text)
 
 
 def shorten(text: str, columns: int) -> str:
@@ -72,7 +63,7 @@ def _taken(text: str, columns: int) -> str:
     """The longest start of `text` within `columns`."""
     used = 0
     for index, character in enumerate(text):
-        used += _columns(character)
+        used += width(character)
         if used > columns:
             return text[:index]
     return text
