@@ -256,9 +256,11 @@ def test_a_file_named_like_a_library_does_not_hide_it(tmp_path: Path) -> None:
     assert sys.modules["json"] is json
 
 
-def test_a_file_keeps_its_name_and_can_be_pickled(program: Path) -> None:
+def test_a_file_keeps_its_name_and_can_be_pickled(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pickle
 
+    # Another test may have loaded a file of that name, whose module must not be taken away from it.
+    monkeypatch.delitem(sys.modules, "program", raising=False)
     module = load_module(str(program))
     assert module.__name__ == "program"
     assert pickle.loads(pickle.dumps(module.plain)) is module.plain
