@@ -166,6 +166,15 @@ def test_a_busy_neighbour_is_interference_and_not_a_slow_kernel():
     assert verdict(given)[1] == "interference"
 
 
+def test_a_program_that_waits_for_its_own_threads_is_not_disturbed():
+    """Three busy threads on two CPUs queue for each other; others kept 0.05 CPUs busy, so that they took 5 % of its time at the most."""
+    crowded = Sentinels(fma_ratio=around(1.0, "1"), run_queue_share=0.45, steal_share=0.0, other_load=0.05)
+    found = diagnose(facts([gemm(0.0095, flop=0.9 * 128e9 * 0.0095)], sentinels=crowded))
+    assert found.bottleneck is None or found.bottleneck.cause != "interference"
+    unknown = msgspec.structs.replace(crowded, other_load=None)
+    assert verdict(facts([gemm(0.0095, flop=0.9 * 128e9 * 0.0095)], sentinels=unknown))[1] == "interference"
+
+
 def test_far_from_every_ceiling_is_said_to_be_inconclusive_and_promises_nothing():
     found = diagnose(facts([gemm(0.0095, flop=0.2 * 128e9 * 0.0095)]))
     assert (found.bottleneck.bound, found.bottleneck.cause) == ("inconclusive", "unknown")

@@ -6,6 +6,7 @@ steal, and the FMA and stream sentinels against the probe.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -38,7 +39,8 @@ class Interference(Rule):
         seen = case.facts.sentinels
         if seen is None:
             return
-        waiting = _typical_waiting(case)
+        # A program with more busy threads than CPUs waits for itself: others can hold a caller up no longer than they run.
+        waiting = min(_typical_waiting(case), math.inf if seen.other_load is None else seen.other_load)
         steal = seen.steal_share or 0.0
         load = seen.other_load or 0.0
         fma = seen.fma_ratio
@@ -47,7 +49,7 @@ class Interference(Rule):
             return
         lost = min(0.95, max(waiting, steal, slow))
         evidence = [
-            measured_share("waiting for a CPU", waiting, origin="run-queue delay ÷ wall"),
+            measured_share("waiting for a CPU", waiting, origin="run-queue delay ÷ wall, at most the CPUs that others keep busy"),
             measured_share("steal", steal, origin="/proc/stat"),
         ]
         if fma is not None:
