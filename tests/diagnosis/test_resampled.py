@@ -51,10 +51,19 @@ def test_two_operators_on_one_line_divide_it_as_their_own_times_stand():
     rows = resampled_rows(both, 0.01, [None, 0.001])
     assert rows is not None
     assert [r.total_s.value for r in rows] == pytest.approx([0.0045, 0.0045])
-    # With the work of both known, they divide it as their ideal times do: each then shows the fraction of its line.
+    # Where the profile says nothing of either, they divide it as their ideal times do: each then shows the fraction of its line.
     rows = resampled_rows(both, 0.01, [0.002, 0.001])
     assert rows is not None
     assert [r.total_s.value for r in rows] == pytest.approx([0.006, 0.003])
+
+
+def test_the_dear_one_of_two_short_calls_is_the_dear_one():
+    """1,000 multiplications of 0.3 µs and 1,000 sums of 2.3 µs on one line, each recorded at 1 µs more; the work of either is next to nothing."""
+    rows = [at(7, "multiply", 0.0013, calls=1000.0, group="elementwise"), at(7, "sum", 0.0033, calls=1000.0, group="reduction")]
+    both = facts(rows, wall_s=0.0046, samples=samples(0.0026), levels=perturbed(), wall_split=split(), hot_spots=spots(line7=1000))
+    found = resampled_rows(both, 0.0026, [1e-5, 1e-6])
+    assert found is not None
+    assert [r.total_s.value for r in found] == pytest.approx([0.0003, 0.0023])
 
 
 def test_too_few_samples_say_nothing():

@@ -2,8 +2,9 @@
 does not change.
 
 A perturbed level loses its times and keeps its counts. Where lines were sampled, a line's share of the samples × the native share of the wall is
-the time of the operators on it; several operators on one line divide it as their ideal times stand to each other, so that
-all of them show the one fraction of a ceiling that is known of their line; where the work of one is unknown, as their perturbed times do.
+the time of the operators on it. Several operators on one line divide it as their perturbed times less the cost of a record stand to each other,
+and none gets a smaller part than its work at its ceiling has: of two short calls the one that is dear to make is the dear one, however little it
+computes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def resampled_rows(facts: Facts, wall_s: float, ideal_s: Sequence[float | None])
     for spot in spots.spots:
         if spot.state != "blocked":
             hits[_key(spot.site)] = hits.get(_key(spot.site), 0) + spot.samples
-    parts = _part_of_line(table.rows, ideal_s)
+    calls = sum(row.calls for row in table.rows)
+    record_s = max(0.0, table.wall_s.value - wall_s) / calls if calls else 0.0
+    parts = _part_of_line(table.rows, ideal_s, record_s)
     if not any(_key(row.site) in hits for row in table.rows if row.site is not None):
         return None
     # Part of every line is the interpreter's: the samplers of the wall split know how much in all, not on which line.
@@ -53,20 +56,15 @@ def _key(site: Site | None) -> tuple[str | None, int | None]:
     return (site.file, site.line) if site is not None else (None, None)
 
 
-def _part_of_line(rows: Sequence[OperatorRow], ideal_s: Sequence[float | None]) -> list[float]:
-    """Each row's part of the time of its line, 0…1."""
-    lines: dict[tuple[str | None, int | None], list[int]] = {}
-    for index, row in enumerate(rows):
-        if row.site is not None:
-            lines.setdefault(_key(row.site), []).append(index)
-    parts = [0.0] * len(rows)
-    for members in lines.values():
-        ideals = [ideal_s[index] for index in members]
-        known = [ideal for ideal in ideals if ideal is not None]
-        weights = known if len(known) == len(members) and sum(known) > 0 else [rows[index].total_s.value for index in members]
-        for index, weight in zip(members, weights, strict=True):
-            parts[index] = weight / sum(weights) if sum(weights) else 0.0
-    return parts
+def _part_of_line(rows: Sequence[OperatorRow], ideal_s: Sequence[float | None], record_s: float) -> list[float]:
+    """Each row's part of the time of its line, 0…1; `record_s` is what the profile added for each operator."""
+    weights = [max(ideal or 0.0, row.total_s.value - record_s * row.calls, row.total_s.value / 20) for row, ideal in zip(rows, ideal_s, strict=True)]
+    lines: dict[tuple[str | None, int | None], float] = {}
+    for row, weight in zip(rows, weights, strict=True):
+        lines[_key(row.site)] = lines.get(_key(row.site), 0.0) + weight
+    return [
+        weight / lines[_key(row.site)] if row.site is not None and lines[_key(row.site)] else 0.0 for row, weight in zip(rows, weights, strict=True)
+    ]
 
 
 def _retimed(row: OperatorRow, count: int, samples: int, scale_s: float) -> OperatorRow:

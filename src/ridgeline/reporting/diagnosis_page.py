@@ -111,7 +111,7 @@ def _surety(found: Bottleneck, diagnosis: Diagnosis) -> str:
     if found.confirmed:
         return "confirmed: an intervention moved the time as predicted"
     if any(trial.promise is not None for trial in diagnosis.tried):
-        return "suspected: nothing that was tried against it moved the time as predicted"
+        return "suspected: no intervention has moved the time as predicted"
     return "suspected: no intervention has been tried yet"
 
 
