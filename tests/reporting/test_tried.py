@@ -48,6 +48,6 @@ def test_what_was_not_tried_says_why(full_diagnosis):
 
 def test_a_suspicion_says_what_trials_did_to_it(full_diagnosis):
     assert "no intervention has been tried yet" in text(msgspec.structs.replace(full_diagnosis, tried=()))
-    assert "nothing that was tried" in text(msgspec.structs.replace(full_diagnosis, tried=(tried(promise="refuted"),)))
+    assert "no intervention has moved the time" in text(msgspec.structs.replace(full_diagnosis, tried=(tried(promise="refuted"),)))
     sure = msgspec.structs.replace(full_diagnosis.bottleneck, confirmed=True)
     assert "confirmed: an intervention" in text(msgspec.structs.replace(full_diagnosis, bottleneck=sure))

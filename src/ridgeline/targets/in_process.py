@@ -16,6 +16,7 @@ from typing import Any
 
 from ridgeline.core import TargetFailed
 
+from .forks import kept_to_its_process
 from .source import Transform, compiled_file, put_first_on_path
 
 __all__ = ["Inside", "as_main", "inside_of"]
@@ -95,4 +96,4 @@ def _main_call(prepared: Callable[[], CodeType], name: str, arguments: tuple[str
         finally:
             sys.modules["__main__"] = main
 
-    return run
+    return kept_to_its_process(run)

@@ -19,6 +19,7 @@ from typing import Any
 
 from ridgeline.core import Caution, TargetInfo, UsageError
 
+from .forks import Forks, kept_to_its_process
 from .preparation import first_call, settle
 from .prepared import Prepared, PythonFlavour
 from .source import Transform, import_module, load_module, own_files
@@ -40,16 +41,20 @@ def prepare_python(spec: TargetSpec, transform: Transform | None = None) -> Prep
     module, function = _load(spec, transform)
     loop = _Loop()
     flavour = PythonFlavour(module=module, function=function, workload=function, factory=False, load=lambda other: load_workload(spec, other))
-    prepared = Prepared(call=loop.driven(function), info=_info(spec, module), flavour=flavour, close=loop.close)
+    bare, forks = loop.driven(function), Forks()
+    prepared = Prepared(call=kept_to_its_process(bare), info=_info(spec, module), flavour=flavour, close=loop.close)
     before = time.perf_counter()
     result = prepared.call()
     if _is_workload(result, prepared, spec.name):
         flavour.workload, flavour.factory = result, True
-        prepared.call = loop.driven(result)
+        bare, forks = loop.driven(result), Forks()
+        prepared.call = kept_to_its_process(bare)
         first_call(prepared)
     else:
         settle(prepared, result)
         prepared.first_s = time.perf_counter() - before
+    if not forks.any:
+        prepared.call = bare
     flavour.torch = "torch" in sys.modules
     prepared.user_files = own_files(_root(spec, module), _file(module))
     prepared.describe(kind="torch" if flavour.torch else "python")
