@@ -22,6 +22,10 @@ from answers import Example, Verdict, load, verdict_of
 from neighbour import Kind, busy
 from table import markdown, text
 
+sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+
+from journal import append, read  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -46,31 +50,6 @@ def commit() -> str:
     """The commit, with `+dirty` where the tree differs; empty outside of git."""
     command = ["git", "describe", "--always", "--abbrev=12", "--dirty=+dirty", "--exclude=*"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
-
-
-def read_journal(path: Path) -> list[Cell]:
-    """The finished cells; a line that a kill cut short is passed over."""
-    cells = []
-    for line in path.read_bytes().splitlines() if path.exists() else ():
-        try:
-            cells.append(msgspec.json.decode(line, type=Cell))
-        except msgspec.MsgspecError:
-            print(f"{path}: a line that cannot be read is passed over", file=sys.stderr)
-    return cells
-
-
-def append(path: Path, cell: Cell) -> None:
-    """Write one cell and see it to the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as journal:
-        # On a line of its own even if the last one was cut short.
-        journal.write((b"" if _ends_with_a_newline(path) else b"\n") + msgspec.json.encode(cell) + b"\n")
-        journal.flush()
-        os.fsync(journal.fileno())
-
-
-def _ends_with_a_newline(path: Path) -> bool:
-    return path.stat().st_size == 0 or path.read_bytes()[-1:] == b"\n"
 
 
 def executable() -> list[str]:
@@ -158,7 +137,7 @@ def main() -> int:
     if not arguments.report:
         prepare(examples)
         _run(examples, conditions, now, arguments)
-    cells = {cell.key: cell for cell in read_journal(arguments.journal) if arguments.any_commit or cell.commit == now}
+    cells = {cell.key: cell for cell in read(arguments.journal, Cell) if arguments.any_commit or cell.commit == now}
     rows = [(cell.example, cell.condition, cell.verdict) for cell in cells.values()]
     print(text(examples, rows))
     if arguments.out:
@@ -172,7 +151,7 @@ def _wanted(name: str, only: list[str]) -> bool:
 
 
 def _run(examples: list[Example], conditions: list[str], now: str, arguments: argparse.Namespace) -> None:
-    finished = {cell.key if not arguments.any_commit else ("", *cell.key[1:]) for cell in read_journal(arguments.journal)}
+    finished = {cell.key if not arguments.any_commit else ("", *cell.key[1:]) for cell in read(arguments.journal, Cell)}
     for example, condition, repetition in plan(examples, conditions, arguments.repetitions):
         key = ("" if arguments.any_commit else now, example.name, condition, repetition)
         if key in finished and not arguments.again:

@@ -10,7 +10,6 @@ finds slower, and whether an output differed without being said.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import time
@@ -20,6 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+
+from journal import append, read  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = "benchmarks/operator_sums/modules.py"
@@ -108,26 +111,6 @@ def run(name: str, arguments: list[str], repetition: int, seconds: float, try_se
     )
 
 
-def read(path: Path) -> list[Line]:
-    """The finished lines; one that a kill cut short is passed over."""
-    lines = []
-    for text in path.read_bytes().splitlines() if path.exists() else ():
-        try:
-            lines.append(msgspec.json.decode(text, type=Line))
-        except msgspec.MsgspecError:
-            print(f"{path}: a line that cannot be read is passed over", file=sys.stderr)
-    return lines
-
-
-def append(path: Path, line: Line) -> None:
-    """Write one line and see it to the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as journal:
-        journal.write(msgspec.json.encode(line) + b"\n")
-        journal.flush()
-        os.fsync(journal.fileno())
-
-
 def report(lines: list[Line]) -> Iterable[str]:
     """The table and the three answers, as Markdown."""
     yield "| target | cause | change | for | promised | found | verdict | promise | output | recommended |"
@@ -178,7 +161,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the report there as well")
     given = parser.parse_args()
     now = commit()
-    done = {(line.target, line.repetition) for line in read(given.journal) if line.commit == now}
+    done = {(line.target, line.repetition) for line in read(given.journal, Line) if line.commit == now}
     for repetition in range(given.repetitions):
         for name in given.only or TARGETS:
             arguments = words(name)
@@ -186,7 +169,7 @@ def main() -> int:
                 print(f"{name}: skipped, {TARGETS[name][1]} is not installed", file=sys.stderr)
             elif (name, repetition) not in done:
                 append(given.journal, run(name, arguments, repetition, given.seconds, given.try_seconds, now))
-    text = "\n".join(("## Promises", "", *report([line for line in read(given.journal) if line.commit == now]), ""))
+    text = "\n".join(("## Promises", "", *report([line for line in read(given.journal, Line) if line.commit == now]), ""))
     print(text)
     if given.out is not None:
         given.out.write_text(text, encoding="utf-8")

@@ -241,7 +241,7 @@ def test_a_time_limit_ends_anything_and_names_the_line(worker: Worker, function:
 
 def test_the_limit_of_the_worker_is_that_of_its_calls() -> None:
     with start(limits=Limits(wall_s=SHORT_S)) as worker:
-        failure(worker, "sleep")
+        assert "400 ms" in str(failure(worker, "sleep"))
 
 
 def test_a_fork_that_returns_answers_once(worker: Worker) -> None:

@@ -12,15 +12,15 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ridgeline.core import BackendUnavailable, ReadError, TargetInfo
+from ridgeline.core import BackendUnavailable, ReadError
 from ridgeline.machine import read_machine
 
 from .onnx_external import missing_weights
-from .onnx_inputs import Feeds, InputSlot, feeds_for, trial_feeds
+from .onnx_inputs import InputSlot, feeds_for, trial_feeds
 from .prepared import OnnxFlavour, Prepared
 from .source import Transform
 from .spec import TargetSpec
-from .surroundings import digest
+from .surroundings import model_info
 
 __all__ = ["prepare_onnx"]
 
@@ -59,24 +59,10 @@ def prepare_onnx(spec: TargetSpec, transform: Transform | None = None) -> Prepar
     run, arrays = session.run, feeds.arrays
     return Prepared(
         call=lambda: run(None, arrays),
-        info=_info(spec, threads, feeds, tuple(session.get_providers())),
+        info=model_info(spec, "onnx", threads=threads, inputs=feeds.descriptions, providers=tuple(session.get_providers())),
         flavour=OnnxFlavour(model_path=path, feeds=arrays, outputs=outputs, threads=threads, session_options=options, providers=(_PROVIDER,)),
         warnings=list(feeds.cautions),
         user_files=(path,),
-    )
-
-
-def _info(spec: TargetSpec, threads: int, feeds: Feeds, providers: tuple[str, ...]) -> TargetInfo:
-    return TargetInfo(
-        spec=spec.text,
-        kind="onnx",
-        name=spec.name,
-        digest=digest(spec.path or ""),
-        inputs=feeds.descriptions,
-        threads=threads,
-        providers=providers,
-        use=spec.use,
-        budget=spec.budget,
     )
 
 

@@ -1,12 +1,17 @@
-"""What surrounds a target and changes its speed: allocator, thread variables, digest of its file. Recorded, never judged here."""
+"""What is recorded of a target and its surroundings: allocator, thread variables, digest of its file. Never judged here."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from pathlib import Path
+from typing import Literal
 
-__all__ = ["allocator", "digest", "speed_variables"]
+from ridgeline.core import TargetInfo
+
+from .spec import TargetSpec
+
+__all__ = ["allocator", "digest", "model_info", "speed_variables"]
 
 _PREFIXES = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "DNNL_", "ONEDNN_", "NUMEXPR_", "NUMBA_", "XLA_", "TORCHINDUCTOR_")
 _NAMES = (
@@ -14,6 +19,21 @@ _NAMES = (
     "MIMALLOC_ALLOW_LARGE_OS_PAGES", "CUDA_VISIBLE_DEVICES", "ATEN_CPU_CAPABILITY", "NPY_DISABLE_CPU_FEATURES", "JAX_PLATFORMS", "PYTHONOPTIMIZE",
 )  # fmt: skip
 _LONGEST = 500
+
+
+def model_info(spec: TargetSpec, kind: Literal["onnx", "tflite"], *, threads: int, inputs: tuple[str, ...], providers: tuple[str, ...]) -> TargetInfo:
+    """What is measured where the target is a model file."""
+    return TargetInfo(
+        spec=spec.text,
+        kind=kind,
+        name=spec.name,
+        digest=digest(spec.path or ""),
+        inputs=inputs,
+        threads=threads,
+        providers=providers,
+        use=spec.use,
+        budget=spec.budget,
+    )
 
 
 def speed_variables() -> dict[str, str]:

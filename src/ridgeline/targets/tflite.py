@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import BackendUnavailable, ReadError, RidgelineError, TargetInfo, UsageError
+from ridgeline.core import BackendUnavailable, ReadError, RidgelineError, UsageError
 from ridgeline.machine import read_machine
 from ridgeline.work.tflite import load
 
-from .onnx_inputs import Feeds, InputSlot, feeds_for, trial_feeds
+from .onnx_inputs import InputSlot, feeds_for, trial_feeds
 from .prepared import Prepared
 from .source import Transform
 from .spec import TargetSpec
-from .surroundings import digest
+from .surroundings import model_info
 
 __all__ = ["TfliteFlavour", "prepare_tflite"]
 
@@ -79,29 +79,14 @@ def prepare_tflite(spec: TargetSpec, transform: Transform | None = None) -> Prep
         return _made(runtime, path, shapes, count, delegate)
 
     interpreter = make(threads, True)
-    kinds = {str(entry["op_name"]) for entry in interpreter._get_ops_details()}
+    delegated = any(str(entry["op_name"]) == "DELEGATE" for entry in interpreter._get_ops_details())
+    providers = (_DELEGATE, _BUILTIN) if delegated else (_BUILTIN,)
     return Prepared(
         call=_caller(interpreter, arrays),
-        info=_info(spec, threads, feeds, (_DELEGATE, _BUILTIN) if "DELEGATE" in kinds else (_BUILTIN,)),
-        flavour=TfliteFlavour(
-            model_path=path, feeds=arrays, shapes=shapes, threads=threads, delegate="DELEGATE" in kinds, make=make, interpreter=interpreter
-        ),
+        info=model_info(spec, "tflite", threads=threads, inputs=feeds.descriptions, providers=providers),
+        flavour=TfliteFlavour(model_path=path, feeds=arrays, shapes=shapes, threads=threads, delegate=delegated, make=make, interpreter=interpreter),
         warnings=list(feeds.cautions),
         user_files=(path,),
-    )
-
-
-def _info(spec: TargetSpec, threads: int, feeds: Feeds, providers: tuple[str, ...]) -> TargetInfo:
-    return TargetInfo(
-        spec=spec.text,
-        kind="tflite",
-        name=spec.name,
-        digest=digest(spec.path or ""),
-        inputs=feeds.descriptions,
-        threads=threads,
-        providers=providers,
-        use=spec.use,
-        budget=spec.budget,
     )
 
 
