@@ -18,9 +18,13 @@ from .facts import ArrayFacts
 __all__: list[str] = []
 
 
+#: Formats that have a BLAS.
+_BLAS = ("float32", "float64", "complex64", "complex128")
+
+
 def _multiply_adds(call: Call, count: float, *, group: str = "matmul", reason: str = "", threaded: bool | None = None) -> Work:
     # Only these formats have a BLAS; the rest run in numpy's own loops, on one thread.
-    blas = all(array.dtype in ("float32", "float64", "complex64", "complex128") for array in call.inputs)
+    blas = all(array.dtype in _BLAS for array in call.inputs)
     return moved(call, group, 2.0 * count, "fma", reason=reason, threaded=blas if threaded is None else threaded, factor=4.0 if call.complex else 1.0)
 
 
@@ -39,7 +43,22 @@ def _matmul(call: Call) -> Work:
     if name in ("matmul", "dot") and depth:
         # Without an output array (a number came back) there is one result.
         results = call.outputs[0].size if call.outputs else first.size // depth
+        if _with_itself(first, second):
+            rows = first.shape[0]
+            results = rows * (rows + 1) // 2
     return _multiply_adds(call, float(depth) * results)
+
+
+def _with_itself(first: ArrayFacts, second: ArrayFacts) -> bool:
+    """Whether a matrix meets its own transpose: numpy then asks BLAS for one triangle of the symmetric product (`syrk`) and mirrors it."""
+    return (
+        len(first.shape) == 2
+        and first.shape == second.shape[::-1]
+        and len(first.strides) == 2
+        and first.strides == second.strides[::-1]
+        and (first.buffer, first.offset, first.dtype) == (second.buffer, second.offset, second.dtype)
+        and first.dtype in _BLAS
+    )
 
 
 @formula("tensordot linalg.tensordot")
