@@ -55,7 +55,7 @@ def _hostile(diagnosis: Diagnosis) -> Diagnosis:
     return msgspec.convert(_spoiled(msgspec.to_builtins(diagnosis)), Diagnosis)
 
 
-_FIXED = {"schema", "bound", "unit", "source", "metric", "budget", "output", "promise"}
+_FIXED = {"schema", "bound", "unit", "source", "metric", "budget", "output", "promise", "basis"}
 
 
 def _spoiled(plain: object, key: str = "") -> object:

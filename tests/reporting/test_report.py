@@ -89,7 +89,7 @@ class _Reader(HTMLParser):
 
 
 def _spoiled(plain: object, key: str = "") -> object:
-    fixed = {"schema", "bound", "unit", "source", "metric", "budget", "output", "promise", "verdict"}
+    fixed = {"schema", "bound", "unit", "source", "metric", "budget", "output", "promise", "verdict", "basis"}
     if isinstance(plain, dict):
         return {name: _spoiled(value, name) for name, value in plain.items()}
     if isinstance(plain, list | tuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ridgeline.core import Tried, Untried
-from ridgeline.reporting import markdown, page, terminal
+from ridgeline.reporting import html_report, markdown, page, terminal
 
 
 def tried(**fields) -> Tried:
@@ -51,3 +51,37 @@ def test_a_suspicion_says_what_trials_did_to_it(full_diagnosis):
     assert "no intervention has moved the time" in text(msgspec.structs.replace(full_diagnosis, tried=(tried(promise="refuted"),)))
     sure = msgspec.structs.replace(full_diagnosis.bottleneck, confirmed=True)
     assert "confirmed: an intervention" in text(msgspec.structs.replace(full_diagnosis, bottleneck=sure))
+
+
+def test_what_a_trial_speaks_against_is_said_under_what_to_do(full_diagnosis):
+    first = full_diagnosis.actions[0]
+    against = msgspec.structs.replace(first, recommended=False, found=(0.97, 1.02), change="c", outcome="tried as c: found 0.97–1.02×: no faster")
+    told = text(msgspec.structs.replace(full_diagnosis, actions=(against,)))
+    part = told.split("WHAT TO DO")[1].split("HOW LONG")[0]
+    assert f"not recommended: {first.action}" in part
+    assert "found 0.97–1.02×: no faster" in " ".join(part.split())
+    assert "1." not in part.split("not recommended")[0], "it is not numbered among the recommendations"
+
+
+def test_an_open_verdict_says_what_is_missing_and_what_was_found_faster(full_diagnosis):
+    measured = msgspec.structs.replace(
+        full_diagnosis.actions[0], id="m1", action="one-thread", on="the whole target", basis="measured", speedup=(1.4, 1.6), found=(1.4, 1.6),
+        change="one-thread", outcome="tried as one-thread: found 1.40–1.60×",
+    )  # fmt: skip
+    bottleneck = msgspec.structs.replace(full_diagnosis.bottleneck, cause="unknown", bound="inconclusive", summary="needs counters")
+    open_verdict = msgspec.structs.replace(full_diagnosis, bound="inconclusive", bottleneck=bottleneck, missing=(), actions=(measured,))
+    for told in (text(open_verdict), markdown(page(open_verdict))):
+        flat = " ".join(told.replace("\\", "").split())
+        assert "one-thread: the whole target" in flat
+        assert "measured gain 1.40–1.60×" in flat
+        assert "Nothing is promised while the verdict is open. What is missing: needs counters" in flat
+        assert "see what is missing below" not in flat
+
+
+def test_the_html_report_draws_what_was_found_beside_the_promise(full_diagnosis):
+    first = full_diagnosis.actions[0]
+    against = msgspec.structs.replace(first, recommended=False, found=(0.97, 1.02), change="c", outcome="tried as c: no faster")
+    document = html_report(msgspec.structs.replace(full_diagnosis, actions=(against,)))
+    assert "not recommended: " in document
+    assert "tried as c: no faster" in document
+    assert 'class="found"' in document.split("What to do</h2>")[1].split("</section>")[0]

@@ -194,6 +194,11 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         speedup: (low, high) of the whole target.
         median_after_s: (low, high) seconds.
         combines: ids of the actions that a combination is made of.
+        basis: whether the speedup is promised by the diagnosis, or was measured of a change that no cause asked for.
+        change: name of the change that carried it out in a trial; empty where none was tried.
+        found: (low, high) speedup that the trial found; null without a trial or a result.
+        recommended: false where a trial says no: not faster, a slower tail, another output.
+        outcome: one sentence on what the trial says; empty where none was tried.
     """
 
     id: str
@@ -204,6 +209,11 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     speedup: tuple[float, float]
     median_after_s: tuple[float, float]
     combines: tuple[str, ...] = ()
+    basis: Literal["promised", "measured"] = "promised"
+    change: str = ""
+    found: tuple[float, float] | None = None
+    recommended: bool = True
+    outcome: str = ""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):

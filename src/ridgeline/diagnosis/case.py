@@ -67,6 +67,7 @@ class Finding:
         summary: one sentence for the page.
         healthy: whether the place already runs at its ceiling and only cheaper work would help.
         rank: replaces the recoverable share in the ranking where a rule knows better.
+        missing: what would have to be measured to say more, where the verdict stays open.
     """
 
     cause: str
@@ -78,6 +79,7 @@ class Finding:
     summary: str = ""
     healthy: bool = False
     rank: float | None = None
+    missing: str = ""
 
     @property
     def recoverable(self) -> float:

@@ -6,13 +6,14 @@ runs at its ceiling cannot be deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import msgspec
 import numpy as np
 
 from ridgeline.core import (
+    Action,
     Bottleneck,
     Caution,
     Diagnosis,
@@ -25,7 +26,7 @@ from ridgeline.core import (
     WallShares,
     Where,
 )
-from ridgeline.core.units import format_quantity
+from ridgeline.core.units import format_quantity, format_speedup
 
 from .budget import budget_report
 from .case import Case, Finding, Rule
@@ -36,6 +37,7 @@ from .partitions import partition_summary
 from .promise import place, promise
 from .stages import stage_summaries, with_stage
 from .trials import confirms, judged_trials
+from .weighed import weighed
 
 __all__ = ["conclude"]
 
@@ -74,6 +76,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
     tried = judged_trials(facts.trials, actions, disturbed=top is not None and top.cause == "interference")
     if bottleneck is not None and top is not None and confirms(tried, {proposal.action for proposal in top.proposals}):
         bottleneck = msgspec.structs.replace(bottleneck, confirmed=True)
+    actions = weighed(actions, tried, case.wall_s)
     split = facts.wall_split
     return Diagnosis(
         target=facts.target.spec,
@@ -90,7 +93,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         wall_split=WallShares(**{name: getattr(split, name).value for name in WallShares.__struct_fields__}) if split else None,
         levels=tuple(_levels(facts)),
         stages=tuple(stage_summaries(case)),
-        operators=tuple(_operator(case, part) for part in sorted(case.judged, key=lambda p: -p.row.total_s.value)),
+        operators=tuple(_operator(case, part, top) for part in sorted(case.judged, key=lambda p: -p.row.total_s.value)),
         overhead=_overhead(facts),
         partitions=partition_summary(facts.partitions),
         bottleneck=bottleneck,
@@ -101,8 +104,8 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         runners_up=tuple(_runner_up(f) for f in (ranked if healthy else shown[1:])[:5]),
         warnings=tuple(_warnings(case, top)),
         bound="none" if healthy else (top.bound if top else "inconclusive"),
-        headline=_headline(case, top, healthy),
-        missing=tuple(f"{name}: {why}" for name, why in facts.cannot.items()),
+        headline=_headline(case, top, healthy) + _found_faster(actions),
+        missing=(*([top.missing] if top is not None and top.missing else []), *(f"{name}: {why}" for name, why in facts.cannot.items())),
     )
 
 
@@ -134,6 +137,7 @@ def _undecided(case: Case) -> Finding:
         share=largest.share if largest else 0.0,
         where=case.where(largest) if largest else Where(),
         summary="no cause takes enough of the wall to be worth a change, and not enough of it is known to call it healthy",
+        missing="cause: no rule has the facts that it needs, or its part of the wall is too small",
     )
 
 
@@ -159,6 +163,13 @@ def _headline(case: Case, top: Finding | None, healthy: bool) -> str:
     return f"{place(top.where)}:{bound} {top.cause}, {top.share:.0%} of the wall. {top.summary[:1].upper()}{top.summary[1:]}."
 
 
+def _found_faster(actions: Sequence[Action]) -> str:
+    """What was tried unasked and found faster: it is worth a change whatever the verdict says."""
+    found = [action for action in actions if action.basis == "measured" and action.recommended]
+    named = ", ".join(f"{action.action} {format_speedup(*action.speedup)}" for action in found)
+    return f" Tried and found faster with equal output: {named}." if found else ""
+
+
 def _levels(facts: Facts) -> Iterable[LevelSummary]:
     for record in sorted(facts.levels, key=lambda r: r.level):
         yield LevelSummary(
@@ -179,8 +190,10 @@ def _overhead(facts: Facts) -> OverheadSummary | None:
     return OverheadSummary(operators_s=operators, wall_s=wall, gap_s=wall - operators, gap_share=(wall - operators) / wall if wall else 0.0)
 
 
-def _operator(case: Case, part: Judged) -> OperatorSummary:
+def _operator(case: Case, part: Judged, top: Finding | None) -> OperatorSummary:
     row, hold = part.row, case.shares_hold
+    # What ran beside other work has numbers and no verdict.
+    disturbed = top is not None and top.cause == "interference"
     return OperatorSummary(
         name=row.name,
         kind=row.kind,
@@ -194,13 +207,13 @@ def _operator(case: Case, part: Judged) -> OperatorSummary:
         f_c=part.f_c if hold else None,
         f_b=part.f_b if hold else None,
         intensity=part.intensity,
-        bound=part.bound if hold else "inconclusive",
+        bound=part.bound if hold and not disturbed else "inconclusive",
         ran_on=row.placement.provider or row.placement.device,
         precision=row.placement.precision,
         threads=row.placement.threads,
         where=case.where(part),
         inserted=row.inserted,
-        reason=row.reason,
+        reason=row.reason or ("measured beside other work: not judged" if disturbed else ""),
     )
 
 

@@ -11,12 +11,12 @@ from typing import Literal
 from ridgeline.core import Action, Bottleneck, Diagnosis, UsageError, Where, parse_budget
 from ridgeline.core.units import format_quantity
 
-from .measured import measured_sections
+from .measured import disturbed, measured_sections
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell, seconds, share, speedup, words
 from .recipe import doubt_sections, recipe_section
 from .tried import tried_sections
 
-__all__ = ["BOUND_WORDS", "page", "place"]
+__all__ = ["BOUND_WORDS", "page", "place", "title"]
 
 BOUND_WORDS = {
     "compute": "arithmetic binds",
@@ -132,35 +132,55 @@ def _budget_rows(diagnosis: Diagnosis) -> list[Pair]:
 
 
 def _what_to_do(diagnosis: Diagnosis) -> Section:
-    single = [action for action in diagnosis.actions if not action.combines]
-    joint = [action for action in diagnosis.actions if action.combines]
-    if not diagnosis.actions:
-        return Section(title="What to do", blocks=(Paragraph(text=_nothing_to_do(diagnosis)),))
-    blocks: list[Block] = [Items(items=tuple(_action(action, diagnosis) for action in single), numbered=True)] if single else []
-    if joint:
-        blocks.append(Items(items=tuple(_action(action, diagnosis) for action in joint)))
+    """What is recommended, numbered; then combinations; then what a trial speaks against, so that nobody tries it again unknowing."""
+    good = [action for action in diagnosis.actions if action.recommended]
+    groups = (
+        (True, [_action(action, diagnosis) for action in good if not action.combines]),
+        (False, [_action(action, diagnosis) for action in good if action.combines]),
+        (False, [_action(action, diagnosis) for action in diagnosis.actions if not action.recommended]),
+    )
+    blocks: list[Block] = [Items(items=tuple(items), numbered=numbered) for numbered, items in groups if items]
+    if not any(action.basis == "promised" and action.recommended for action in diagnosis.actions):
+        blocks.insert(0, Paragraph(text=_nothing_to_do(diagnosis)))
     return Section(title="What to do", blocks=tuple(blocks))
 
 
 def _nothing_to_do(diagnosis: Diagnosis) -> str:
+    if any(action.basis == "promised" for action in diagnosis.actions):
+        return "Nothing that was proposed stands: what was tried did not bring what was promised."
     if diagnosis.bound == "inconclusive":
-        return "Nothing is promised while the verdict is open; see what is missing below."
+        missing = diagnosis.bottleneck.summary if diagnosis.bottleneck else ""
+        missing = "; ".join(part for part in (missing, *diagnosis.missing[:1]) if part)
+        return f"Nothing is promised while the verdict is open{f'. What is missing: {missing}' if missing else ''}."
     if diagnosis.bottleneck is None:
         return "Nothing: what runs is near its limit and nothing was found to delete."
     return "No change with a promise that could be worked out is known for this cause."
 
 
 def _action(action: Action, diagnosis: Diagnosis) -> Item:
-    names = {other.id: other.action for other in diagnosis.actions}
-    if action.combines:
-        title = "together: " + " + ".join(names.get(part, part) for part in action.combines)
-    else:
-        title = f"{action.action}: {action.on}" if action.on else action.action
     what = "between results; one call gets no shorter" if action.metric == "period" else "for one call"
     low, high = action.median_after_s
-    after = words(_span(low, high))
-    numbers = (Pair(label="gain", cell=speedup(action.speedup), note=what), Pair(label="median after", cell=after))
-    return Item(title=title, numbers=numbers, detail=action.because)
+    label = {"promised": "gain", "measured": "measured gain"}[action.basis]
+    numbers = [
+        Pair(label=label if action.recommended else "promised" if action.basis == "promised" else label, cell=speedup(action.speedup), note=what)
+    ]
+    if action.recommended:
+        numbers.append(Pair(label="median after", cell=words(_span(low, high))))
+    # What a trial found goes before why it was promised.
+    detail = "; ".join(part for part in (action.outcome, action.because) if part)
+    return Item(title=title(action, diagnosis), numbers=tuple(numbers), detail=detail)
+
+
+def title(action: Action, diagnosis: Diagnosis) -> str:
+    """What to do and where, as one short text that says as well where a trial speaks against it."""
+    names = {other.id: other.action for other in diagnosis.actions}
+    if action.combines:
+        named = "together: " + " + ".join(names.get(part, part) for part in action.combines)
+    else:
+        named = f"{action.action}: {action.on}" if action.on else action.action
+    if action.recommended:
+        return named
+    return f"not recommended: {named}"
 
 
 def _span(low: float, high: float) -> str:
@@ -214,4 +234,4 @@ def _runners_up(diagnosis: Diagnosis) -> tuple[Section, ...]:
         )
         for other in diagnosis.runners_up
     )
-    return (Section(title="Runners-up", blocks=(Items(items=items, numbered=True),)),)
+    return (Section(title="Runners-up", blocks=(*disturbed(diagnosis), Items(items=items, numbered=True))),)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ridgeline.core import Action, Diagnosis, Tried
 from ridgeline.core.units import format_quantity, format_speedup
 
-from ..page import Column, Table, speedup, words
+from ..diagnosis_page import title
+from ..page import Column, Table, missing, speedup, words
 from .bars import Interval, IntervalRow, interval_rows, interval_scale
 from .labels import short_name
 from .markup import NOTHING, Markup, join, tag, text
@@ -15,6 +16,8 @@ from .scale import finite
 
 __all__ = ["actions_chart", "actions_table", "tried_chart"]
 
+_PROMISED = "Promised speedup of the whole target, as an interval; the line marks no change."
+_CAPTION = "Promised speedup of the whole target (outlined), and what a trial found (filled); the line marks no change."
 _METRIC = {"latency": "for one call", "period": "between results; one call gets no shorter"}
 
 
@@ -30,7 +33,7 @@ def actions_chart(diagnosis: Diagnosis) -> Markup:
     ]
     return join(
         (
-            tag("p", text("Promised speedup of the whole target, as an interval; the line marks no change."), class_="sub"),
+            tag("p", text(_CAPTION if any(action.found for action in diagnosis.actions) else _PROMISED), class_="sub"),
             interval_rows(gains, "Promised speedup of each action"),
             tag("ol", *reasons, class_="reasons"),
         )
@@ -38,24 +41,24 @@ def actions_chart(diagnosis: Diagnosis) -> Markup:
 
 
 def _action_row(action: Action, diagnosis: Diagnosis) -> IntervalRow:
+    promised = _interval(action.speedup, "promised") if action.basis == "promised" else ()
     return IntervalRow(
-        label=_title(action, diagnosis), intervals=_interval(action.speedup, "promised"), value=_factors(action.speedup), note=_because(action)
+        label=title(action, diagnosis),
+        intervals=(*promised, *_interval(action.found, "found")),
+        value=_factors(action.speedup),
+        note=_because(action),
     )
 
 
 def _short(action: Action, row: IntervalRow) -> str:
-    return row.label if action.combines or not action.on else f"{action.action}: {short_name(action.on, 28)}"
-
-
-def _title(action: Action, diagnosis: Diagnosis) -> str:
-    if action.combines:
-        names = {other.id: other.action for other in diagnosis.actions}
-        return "together: " + " + ".join(names.get(part, part) for part in action.combines)
-    return f"{action.action}: {action.on}" if action.on else action.action
+    if action.combines or not action.on or not action.recommended:
+        return row.label
+    return f"{action.action}: {short_name(action.on, 28)}"
 
 
 def _because(action: Action) -> str:
-    return f"{action.because}. Median after: {_times(action.median_after_s)}, {_METRIC.get(action.metric, action.metric)}."
+    why = "; ".join(part for part in (action.outcome, action.because) if part)
+    return f"{why}. Median after: {_times(action.median_after_s)}, {_METRIC.get(action.metric, action.metric)}."
 
 
 def _times(span: Sequence[float]) -> str:
@@ -74,12 +77,19 @@ def _interval(span: tuple[float, float] | None, kind: str) -> tuple[Interval, ..
 
 def actions_table(diagnosis: Diagnosis) -> Table:
     """The numbers behind the chart of actions."""
-    titles = ("action", "speedup", "median after", "metric", "because")
+    titles = ("action", "speedup", "found", "median after", "metric", "because")
     rows = tuple(
-        (words(_title(action, diagnosis)), speedup(action.speedup), words(_times(action.median_after_s)), words(action.metric), words(action.because))
+        (
+            words(title(action, diagnosis)),
+            speedup(action.speedup),
+            speedup(action.found) if action.found else missing("not tried, or the trial failed"),
+            words(_times(action.median_after_s)),
+            words(action.metric),
+            words("; ".join(part for part in (action.outcome, action.because) if part)),
+        )
         for action in diagnosis.actions
     )
-    columns = tuple(Column(title=title, right=title in {"speedup", "median after"}) for title in titles)
+    columns = tuple(Column(title=name, right=name in {"speedup", "found", "median after"}) for name in titles)
     return Table(caption="what to do, best first", columns=columns, rows=rows)
 
 
