@@ -101,7 +101,7 @@ def test_numpy_walks_the_same_way(given_operands: list[tuple[list[int], int]]) -
         stored[-1] *= hole
         base = np.zeros(stored)[..., ::hole]
         arrays.append(base.transpose(np.argsort(order)))
-    iterator = np.nditer(arrays, flags=["external_loop"], order="K")
+    iterator: Any = np.nditer(arrays, flags=["external_loop"], order="K")
     chunk = iterator.value if len(arrays) > 1 else (iterator.value,)
     expected = {number: part.strides[0] for number, part in enumerate(chunk) if part.strides[0] > 8}
     assert walked("numpy.add", *arrays) == expected

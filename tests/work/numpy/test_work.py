@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -175,7 +174,7 @@ _SHAPES = st.lists(st.integers(0, 9), min_size=0, max_size=4).map(tuple)
 _DTYPES = st.sampled_from(["float64", "float32", "int64", "bool", "complex64", "float16"])
 _NAMES = """add exp power sum std matmul dot vdot inner tensordot einsum outer linalg.solve linalg.qr linalg.svd linalg.norm
  convolve correlate fft.fft fft.fftn fft.rfft copy reshape concatenate take put sort median searchsorted where nonzero zeros ones arange
- tolist load add.at polyval putmask random.random vecmat histogram"""
+ tolist load add.at polyval linalg.multi_dot linalg.matrix_power cov putmask random.random vecmat histogram"""
 _KINDS = st.sampled_from([f"numpy.{name}" for name in _NAMES.split()])
 _ARRAYS = st.builds(
     lambda shape, dtype, buffer, fresh: f8(*shape, buffer=buffer, fresh=fresh, dtype=dtype), _SHAPES, _DTYPES, st.integers(0, 3), st.booleans()
@@ -213,16 +212,3 @@ def test_touched_bytes_of_views_are_those_of_numpy(shape: list[int], random: Any
     facts = ArrayFacts(shape=view.shape, strides=view.strides)
     assert facts.touched_bytes == len(np.unique(view)) * 8
     assert facts.dense == (facts.touched_bytes == (view.max() - view.min() + 1) * 8 if view.size else True)
-
-
-def test_a_matrix_times_its_own_transpose_is_one_triangle() -> None:
-    """numpy asks BLAS for one triangle (`syrk`): n(n + 1) ÷ 2 results of k multiply-adds, here 5·6/2·3 = 45 and 3·4/2·5 = 30, not 75 and 45."""
-    wide = ArrayFacts(shape=(3, 5), strides=(40, 8), buffer=1)
-    tall = ArrayFacts(shape=(5, 3), strides=(8, 40), buffer=1)
-    assert work_of("numpy.matmul", [tall, wide], [out(5, 5)], {}).flop == 2 * 45
-    assert work_of("numpy.dot", [wide, tall], [out(3, 3)], {}).flop == 2 * 30
-    # Another matrix, or the same one not transposed, is a whole product.
-    assert work_of("numpy.matmul", [tall, ArrayFacts(shape=(3, 5), strides=(40, 8), buffer=2)], [out(5, 5)], {}).flop == 2 * 75
-    square = ArrayFacts(shape=(4, 4), strides=(32, 8), buffer=1)
-    assert work_of("numpy.matmul", [square, square], [out(4, 4)], {}).flop == 2 * 64
-    assert work_of("numpy.matmul", [msgspec.structs.replace(one, dtype="int64") for one in (tall, wide)], [out(5, 5)], {}).flop == 2 * 75

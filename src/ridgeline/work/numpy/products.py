@@ -10,21 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import msgspec
+
 from ridgeline.work.work import Work
 
 from .call import Call, formula, moved
 from .facts import ArrayFacts
+from .transposed import BLAS, results_computed
 
-__all__: list[str] = []
-
-
-#: Formats that have a BLAS.
-_BLAS = ("float32", "float64", "complex64", "complex128")
+__all__ = ["multiply_adds"]
 
 
-def _multiply_adds(call: Call, count: float, *, group: str = "matmul", reason: str = "", threaded: bool | None = None) -> Work:
+def multiply_adds(call: Call, count: float, *, group: str = "matmul", reason: str = "", threaded: bool | None = None) -> Work:
+    """Work of a call that makes `count` multiply-adds; where BLAS makes them, on as many threads as it likes unless `threaded` says otherwise."""
     # Only these formats have a BLAS; the rest run in numpy's own loops, on one thread.
-    blas = all(array.dtype in _BLAS for array in call.inputs)
+    blas = all(array.dtype in BLAS for array in call.inputs)
     return moved(call, group, 2.0 * count, "fma", reason=reason, threaded=blas if threaded is None else threaded, factor=4.0 if call.complex else 1.0)
 
 
@@ -43,73 +43,12 @@ def _matmul(call: Call) -> Work:
     if name in ("matmul", "dot") and depth:
         # Without an output array (a number came back) there is one result.
         results = call.outputs[0].size if call.outputs else first.size // depth
-        if _with_itself(first, second):
-            rows = first.shape[0]
-            results = rows * (rows + 1) // 2
-    return _multiply_adds(call, float(depth) * results)
-
-
-def _with_itself(first: ArrayFacts, second: ArrayFacts) -> bool:
-    """Whether a matrix meets its own transpose: numpy then asks BLAS for one triangle of the symmetric product (`syrk`) and mirrors it."""
-    return (
-        len(first.shape) == 2
-        and first.shape == second.shape[::-1]
-        and len(first.strides) == 2
-        and first.strides == second.strides[::-1]
-        and (first.buffer, first.offset, first.dtype) == (second.buffer, second.offset, second.dtype)
-        and first.dtype in _BLAS
-    )
-
-
-@formula("tensordot linalg.tensordot")
-def _tensordot(call: Call) -> Work:
-    """|a| = free_a·K and |b| = free_b·K with |out| = free_a·free_b, so K = √(|a||b| ÷ |out|)."""
-    if len(call.inputs) < 2:
-        return moved(call, "matmul", None, None, reason="an operand that is no array")
-    first, second = call.inputs[:2]
-    results = call.outputs[0].size if call.outputs else 1
-    depth = math.sqrt(first.size * second.size / results) if results else 0.0
-    return _multiply_adds(call, round(depth) * results)
-
-
-@formula("einsum")
-def _einsum(call: Call) -> Work:
-    """Size of the loop nest over all indices × 2 where something is summed, × 1 where nothing is."""
-    args = call.options.get("args") or ()
-    subscripts = args[0] if args and isinstance(args[0], str) else None
-    sizes = _index_sizes(subscripts, call.inputs) if subscripts else None
-    if subscripts is None or sizes is None:
-        return moved(call, "matmul", None, None, reason="subscripts that cannot be read from here")
-    nest = float(math.prod(sizes.values()))
-    terms = subscripts.replace(" ", "").split("->")
-    written = terms[1].replace("...", "") if len(terms) == 2 else "".join(i for i in sizes if terms[0].count(i) == 1)
-    summed = any(index not in written for index in sizes if index != ".")
-    if len(call.inputs) == 1:
-        return moved(call, "reduction" if summed else "movement", nest if summed else 0.0, "reduce" if summed else None)
-    optimised = bool(call.options.get("optimize"))
-    reason = "three or more operands counted as one loop nest" if len(call.inputs) > 2 else ""
-    if not summed:
-        return moved(call, "elementwise", nest * (len(call.inputs) - 1), "add", reason=reason)
-    return _multiply_adds(call, nest * (len(call.inputs) - 1), reason=reason, threaded=None if optimised else False)
-
-
-def _index_sizes(subscripts: str, inputs: tuple[ArrayFacts, ...]) -> dict[str, int] | None:
-    """Index → length; what an ellipsis covers counts as the index `.`."""
-    terms = subscripts.replace(" ", "").split("->")[0].split(",")
-    sizes: dict[str, int] = {}
-    if len(terms) != len(inputs):
-        return None
-    for term, array in zip(terms, inputs, strict=True):
-        head, dots, tail = term.partition("...")
-        covered = len(array.shape) - len(head) - len(tail)
-        if covered < 0 or (covered and not dots):
-            return None
-        named = zip(head + tail, (*array.shape[: len(head)], *array.shape[len(head) + covered :]), strict=True)
-        for index, size in named:
-            sizes[index] = max(size, sizes.get(index, 1))
-        if dots:
-            sizes["."] = max(math.prod(array.shape[len(head) : len(head) + covered]), sizes.get(".", 1))
-    return sizes
+        results = results_computed(first, second, results, copies=name == "dot")
+    elif name == "inner" and len(second.shape) == 2:
+        results = results_computed(
+            first, msgspec.structs.replace(second, shape=second.shape[::-1], strides=second.strides[::-1]), results, copies=True
+        )
+    return multiply_adds(call, float(depth) * results)
 
 
 # -- factorisations --
@@ -129,7 +68,7 @@ def _factorisation(names: str, count: _Count, reason: str = "") -> None:
         stack = math.prod(matrix.shape[:-2])
         other = call.inputs[1] if len(call.inputs) > 1 else None
         sides = float(other.shape[-1]) if other is not None and len(other.shape) > 1 else 1.0
-        return _multiply_adds(call, stack * count(rows, columns, sides) / 2, reason=reason)
+        return multiply_adds(call, stack * count(rows, columns, sides) / 2, reason=reason)
 
 
 _factorisation("linalg.solve", lambda m, n, r: 2 / 3 * n**3 + 2 * n**2 * r)
@@ -170,7 +109,7 @@ def _convolution(call: Call) -> Work:
         count = float(call.outputs[0].size) * short.size
         reason = "" if mode == "valid" else "edges counted as if the whole kernel lay inside"
     # Only the one-dimensional kind runs on a dot product of BLAS, one row at a time; none of them on several threads.
-    return _multiply_adds(call, count, group="convolution", reason=reason, threaded=False)
+    return multiply_adds(call, count, group="convolution", reason=reason, threaded=False)
 
 
 # -- transforms --

@@ -13,14 +13,14 @@ import msgspec
 from ridgeline.core import BufferUse
 from ridgeline.work.work import Work
 
-from . import elementwise, movement, products, reductions  # each registers its formulas
+from . import contractions, elementwise, movement, products, reductions  # each registers its formulas
 from .call import Call, formula_for
 from .facts import ArrayFacts, merge
 from .walk import steps
 
 __all__ = ["work_of"]
 
-_FAMILIES = (elementwise, movement, products, reductions)
+_FAMILIES = (contractions, elementwise, movement, products, reductions)
 
 
 def work_of(kind: str, inputs: Sequence[ArrayFacts], outputs: Sequence[ArrayFacts], options: Mapping[str, Any] | None = None) -> Work:

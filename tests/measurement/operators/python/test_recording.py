@@ -35,6 +35,23 @@ def test_kinds_shapes_and_dtypes(load: Any) -> None:
     assert seen[3].options["axis"] == 0
 
 
+@pytest.mark.parametrize(
+    ("written", "option", "taken"),
+    [
+        ("np.tensordot(a, a, ([0, 1], [0, 1]))", "args", (None, None, ((0, 1), (0, 1)))),
+        ("np.tensordot(a, a, axes=[[1], [1]])", "axes", ((1,), (1,))),
+        ("np.einsum('ij,kj', a, a, optimize=['einsum_path', (0, 1)])", "optimize", ("einsum_path", (0, 1))),
+        ("np.sum(a, axis=(0, 1))", "axis", (0, 1)),
+        ("np.concatenate([a, a])", "args", (None,)),
+        ("np.take(a, [[[0, 1]]], axis=0)", "args", (None, None)),
+        ("np.take(a, list(range(3)) * 50, axis=0)", "args", (None, None)),
+    ],
+)
+def test_short_lists_of_numbers_are_taken_down_as_tuples(load: Any, written: str, option: str, taken: Any) -> None:
+    seen = _seen(load, f"import numpy as np\na = np.ones((3, 3))\ndef main():\n    return {written}")
+    assert seen[-1].options[option] == taken
+
+
 def test_fresh_in_place_out_and_view(load: Any) -> None:
     source = """
 import numpy as np

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +48,17 @@ def test_rows_times_edges_and_persistence() -> None:
     assert [(use.buffer, use.persistent) for use in add.reads or ()] == [(6, False), (5, True)]
     assert table.operators_s.value == pytest.approx(3e-3)
     assert table.wall_s.value == pytest.approx(10e-3)
+
+
+def test_a_product_with_itself_is_a_row_beside_those_with_others() -> None:
+    """A table of products of three blocks: 3 of the 9 are of a block with its own transpose, and half a product each."""
+    blocks = [ArrayFacts(shape=(4, 4), strides=(32, 8), buffer=1, offset=128 * place) for place in range(3)]
+    turned = [msgspec.structs.replace(block, strides=(8, 32)) for block in blocks]
+    products = [Seen(kind="numpy.matmul", inputs=(one, other), outputs=(array(9, 4, 4, fresh=True),)) for one in blocks for other in turned]
+    events = [event(0, number, number + 1, product) for number, product in enumerate(products)]
+    own, others = tabulate([call(*events)], PLACES).rows
+    assert (own.calls, own.flop) == (3, 3 * 2 * 4 * 10)
+    assert (others.calls, others.flop) == (6, 6 * 2 * 4 * 16)
 
 
 def test_a_callback_leaves_its_own_time_to_the_interpreter() -> None:

@@ -23,6 +23,8 @@ __all__ = ["Blocks", "Seen", "array_facts", "arrays_in", "seen_call", "seen_oper
 
 #: Longest list or tuple of arguments that is searched for arrays: `concatenate` of more than that counts the first ones only.
 _LONGEST = 256
+#: Longest list or tuple of small arguments that is taken down.
+_MOST_PLAIN = 32
 #: Captures of one call of the target that take down arguments and fingerprints.
 MOST_CAREFUL = 20_000
 _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, map, filter, zip, enumerate)
@@ -209,8 +211,14 @@ def _arguments(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any], kinds:
 
 
 def _small(values: tuple[Any, ...], kinds: Kinds) -> tuple[Any, ...]:
-    return tuple(value if isinstance(value, bool | int | float | str) or _plain_tuple(value) else None for value in values)
+    return tuple(_plain(value, depth=2) for value in values)
 
 
-def _plain_tuple(value: Any) -> bool:
-    return type(value) is tuple and len(value) <= 32 and all(isinstance(item, bool | int | float | str) for item in value)
+def _plain(value: Any, depth: int) -> Any:
+    """A number or text, or a short list of them (of axes, of pairs of axes) as a tuple; `None` for anything else."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    if type(value) not in (tuple, list) or len(value) > _MOST_PLAIN or not depth:
+        return None
+    items = tuple(_plain(item, depth - 1) for item in value)
+    return None if None in items else items

@@ -14,7 +14,7 @@ from .tape import Event, Tape
 
 __all__ = ["NO_KIND", "Iteration", "RowKey", "Track", "lend", "ordered", "row_key", "same_way", "snapshot"]
 
-#: What executions of one row have in common: place, kind, shapes.
+#: What executions of one row have in common: place, kind, shapes, and which operands are the same memory.
 RowKey = tuple[object, ...]
 NO_KIND = Seen(kind="other", arrays=False)
 
@@ -64,4 +64,11 @@ def ordered(iteration: Iteration) -> list[Event]:
 def row_key(event: Event) -> RowKey:
     """Executions with equal keys are one row of the table."""
     seen = event.seen or NO_KIND
-    return (event.site, seen.kind, tuple((a.shape, a.dtype) for a in seen.inputs), tuple((a.shape, a.dtype) for a in seen.outputs))
+    shapes = (tuple((a.shape, a.dtype) for a in seen.inputs), tuple((a.shape, a.dtype) for a in seen.outputs))
+    return (event.site, seen.kind, *shapes, _same(seen) if len(seen.inputs) > 1 else ())
+
+
+def _same(seen: Seen) -> tuple[int, ...]:
+    """For each operand the first that starts at the same place: one that is used twice is read once, and half a product with its own transpose."""
+    places = [(array.buffer, array.offset) for array in seen.inputs]
+    return tuple(places.index(place) for place in places)
