@@ -32,7 +32,7 @@ def test_what_is_written(text: str, limit_s: float, at: str) -> None:
     assert (budget.limit_s, budget.at) == (pytest.approx(limit_s), at)
 
 
-@pytest.mark.parametrize("text", ["", "@p99", "5ms@p95", "0ms", "-1ms", "nan", "5GB", "5ms@p99@p99", "1e999s", "٣ms"])
+@pytest.mark.parametrize("text", ["", "@p99", "5ms@p95", "5ms@p90", "5ms@50", "0ms", "-1ms", "nan", "5GB", "5ms@p99@p99", "1e999s", "٣ms"])
 def test_what_is_no_budget(text: str) -> None:
     with pytest.raises(UsageError):
         parse_budget(text)
@@ -45,7 +45,7 @@ def test_a_number_without_its_unit_is_refused(text: str) -> None:
 
 
 def test_a_statistic_that_is_announced_must_be_named() -> None:
-    with pytest.raises(UsageError, match="median or p99"):
+    with pytest.raises(UsageError, match=r"median \(p50\) or at p99"):
         parse_budget("33ms@")
 
 

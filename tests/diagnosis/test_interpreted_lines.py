@@ -34,7 +34,7 @@ def test_a_line_that_calls_a_library_is_not_the_interpreters():
 
 
 def test_a_row_that_is_python_takes_nothing_from_its_line():
-    callback = row("sum", 0.005, group="python", site=Site(file="net.py", line=51, function="classify"))
+    callback = row("sum", 0.005, group="python", reason="it calls back into Python code", site=Site(file="net.py", line=51, function="classify"))
     sampled = spots((51, "classify", 500), (28, "entropy", 280), (27, "entropy", 200))
     assert place(facts([callback], wall_split=split(interpreter=0.9), hot_spots=sampled, cannot=_NOT_HERE)) == ("classify", 51)
 
@@ -52,4 +52,25 @@ def test_the_promise_has_the_interval_of_the_share():
     action = found.actions[0]
     assert action.action == "vectorise"
     assert action.speedup[0] == pytest.approx(speedup(share=0.37, local_speedup=4))
-    assert action.speedup[1] == pytest.approx(speedup(share=0.54, local_speedup=50))
+    # All of the share that the function holds can go: a loop's native counterpart takes next to nothing.
+    assert action.speedup[1] == pytest.approx(speedup(share=0.54, local_speedup=200))
+
+
+def test_without_a_sampled_line_none_is_spoken_of_and_half_is_not_promised():
+    found = next_step(facts([], wall_split=split(interpreter=0.8), cannot={**_NOT_HERE, "hot-spots": "no"}))
+    assert isinstance(found, Diagnosis)
+    assert found.bottleneck is not None
+    assert "no line of it was sampled" in found.bottleneck.summary
+    assert "sampled lines in this function" not in [evidence.name for evidence in found.bottleneck.evidence]
+    low = split(interpreter=0.8).interpreter.low
+    assert found.actions[0].speedup[0] == pytest.approx(speedup(share=0.5 * low, local_speedup=4))
+
+
+def test_lines_that_are_all_asleep_are_no_lines_of_the_interpreter():
+    asleep = HotSpots(
+        spots=(HotSpot(site=Site(file="net.py", line=9), samples=10, state="blocked"),), samples=10, interval_s=0.002, instrument="hand"
+    )
+    found = next_step(facts([], wall_split=split(interpreter=0.8), hot_spots=asleep, cannot=_NOT_HERE))
+    assert isinstance(found, Diagnosis)
+    assert found.bottleneck is not None
+    assert "100%" not in found.bottleneck.summary

@@ -52,7 +52,9 @@ def parse_budget(text: str) -> Budget:
     limit, at, name = text.partition("@")
     name = name.strip().lower() if at else "median"
     if name not in _NAMES:
-        raise UsageError("a budget at median or p99, such as 33.3ms@p99", found=repr(text), remedy="write TIME@median or TIME@p99")
+        raise UsageError(
+            "a budget at the median (p50) or at p99, such as 33.3ms@p99", found=repr(text), remedy="write TIME, TIME@median, TIME@p50 or TIME@p99"
+        )
     if limit.strip() and limit.strip()[-1] in "0123456789.":
         # A bare 33 may be meant as milliseconds, and would be taken for half a minute.
         raise UsageError("a budget with its unit, such as 33.3ms@p99", found=repr(text), remedy="write the unit behind the number: us, ms or s")

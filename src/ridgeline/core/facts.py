@@ -47,7 +47,7 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         spec: as the person wrote it.
-        kind: `onnx`, `tflite`, `torch`, `python`, `script` or `command`.
+        kind: `onnx`, `openvino`, `tflite`, `torch`, `python`, `script` or `command`.
         name: short name for the page.
         digest: SHA-256 of the model or source file, empty for a command.
         inputs: description of the inputs, such as `input: float32[1,3,224,224] (synthetic)`.
@@ -62,7 +62,7 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     spec: str
-    kind: Literal["onnx", "tflite", "torch", "python", "script", "command"]
+    kind: Literal["onnx", "openvino", "tflite", "torch", "python", "script", "command"]
     name: str
     digest: str = ""
     inputs: tuple[str, ...] = ()
@@ -265,12 +265,17 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HotSpot(msgspec.Struct, frozen=True, kw_only=True):
-    """A leaf place with its samples; `state` is `interpreter`, `native`, `blocked` or `unknown`."""
+    """A leaf place with its samples; `state` is `interpreter`, `native`, `blocked` or `unknown`.
+
+    `call`: the library function that the line was found in, as it is written there, where the program calls it once; empty where it is called in a
+    loop, or that is not known.
+    """
 
     site: Site
     samples: int
     state: str = "unknown"
     library: str = ""
+    call: str = ""
 
 
 class HotSpots(msgspec.Struct, frozen=True, kw_only=True):

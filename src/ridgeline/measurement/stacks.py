@@ -18,10 +18,14 @@ from typing import Any
 
 from ridgeline.core import HotSpot, HotSpots, Site
 
+from .one_call import OneCall
+
 __all__ = ["SWITCH_INTERVAL_S", "Watcher", "sample_lines"]
 
 _INTERVAL_S = 2e-3
 _SHOWN = 20
+#: A line is one call where at least this part of the looks at it found that call in progress.
+_MOSTLY = 0.8
 #: While sampling, a thread that waits for the interpreter's lock asks for it after this long. With the usual 5 ms it would be given the lock at
 # the next #: native call that releases it, and pure Python between two such calls would never be seen.
 SWITCH_INTERVAL_S = 2e-5
@@ -62,7 +66,9 @@ def sample_lines(
         watcher.stop.set()
         thread.join()
         sys.setswitchinterval(switch_interval)
-    spots = [HotSpot(site=site, samples=count, state=state) for (site, state), count in watcher.counts.most_common(_SHOWN)]
+    spots = [
+        HotSpot(site=site, samples=count, state=state, call=watcher.call_at(site)) for (site, state), count in watcher.counts.most_common(_SHOWN)
+    ]
     return HotSpots(
         spots=tuple(spots), samples=sum(watcher.counts.values()), interval_s=_INTERVAL_S, instrument="frames of the calling thread, in process"
     )
@@ -74,6 +80,8 @@ class Watcher:
     def __init__(self, watched: int, user_files: frozenset[str]) -> None:
         self.stop = threading.Event()
         self.counts: Counter[tuple[Site, str]] = Counter()
+        self._calls: dict[Site, Counter[str]] = {}
+        self._one_call = OneCall(self._is_user)
         self._watched = watched
         self._files = user_files
         self._known: dict[CodeType, bool] = {}
@@ -86,18 +94,32 @@ class Watcher:
             if frame is None:
                 continue
             working = self._cpu.advanced()
-            place = self.place(frame)
-            if place is not None:
+            own = self._innermost(frame)
+            if own is not None:
+                place = self._site(own)
                 self.counts[place, "interpreter" if working else "blocked"] += 1
-            del frame  # a kept frame would keep the target's locals alive
+                self._calls.setdefault(place, Counter())[self._one_call.of(own)] += 1
+            del frame, own  # a kept frame would keep the target's locals alive
 
     def place(self, frame: FrameType) -> Site | None:
         """The innermost frame that is the user's, `None` where there is none."""
+        own = self._innermost(frame)
+        return None if own is None else self._site(own)
+
+    def call_at(self, site: Site) -> str:
+        """The one library call that a line was found in, as it is written; empty where it was found in several, or in a loop."""
+        calls = self._calls.get(site, Counter())
+        name, count = max(calls.items(), key=lambda found: found[1], default=("", 0))
+        return name if count >= _MOSTLY * sum(calls.values()) else ""
+
+    def _innermost(self, frame: FrameType) -> FrameType | None:
         walker: FrameType | None = frame
         while walker is not None and not self._is_user(walker.f_code):
             walker = walker.f_back
-        if walker is None:
-            return None
+        return walker
+
+    @staticmethod
+    def _site(walker: FrameType) -> Site:
         line = walker.f_lineno or _line_before(walker.f_code, walker.f_lasti)
         return Site(file=walker.f_code.co_filename, line=line, function=walker.f_code.co_qualname)
 

@@ -7,10 +7,29 @@ from collections.abc import Sequence
 from ridgeline.core import Diagnosis, GroundTruth, LevelSummary, OperatorSummary
 from ridgeline.stats import minimum_samples
 
-from .page import Bars, Block, Cell, Column, Pair, Pairs, Paragraph, Section, Table, count, fraction, missing, number, quantity, seconds, share, words
+from .page import (
+    DISTURBED,
+    Bars,
+    Block,
+    Cell,
+    Column,
+    Pair,
+    Pairs,
+    Paragraph,
+    Section,
+    Table,
+    count,
+    fraction,
+    missing,
+    number,
+    quantity,
+    seconds,
+    share,
+    words,
+)
 from .stages import stage_blocks
 
-__all__ = ["OPERATORS_SHOWN", "WALL_WORDS", "measured_sections", "operator_table", "partition_blocks"]
+__all__ = ["OPERATORS_SHOWN", "WALL_WORDS", "disturbed", "measured_sections", "operator_table", "partition_blocks"]
 
 #: Operators on the page; the JSON carries all of them.
 OPERATORS_SHOWN = 10
@@ -114,7 +133,13 @@ _OPERATOR_COLUMNS = (
 def _operators(diagnosis: Diagnosis) -> tuple[Block, ...]:
     if not diagnosis.operators:
         return (Paragraph(text="No operators were seen: the target has none, or their level was skipped (see the levels)."),)
-    return (operator_table(diagnosis.operators, OPERATORS_SHOWN), *partition_blocks(diagnosis))
+    return (*disturbed(diagnosis), operator_table(diagnosis.operators, OPERATORS_SHOWN), *partition_blocks(diagnosis))
+
+
+def disturbed(diagnosis: Diagnosis) -> tuple[Block, ...]:
+    """The word that stands over what other work disturbed; nothing where the machine was left alone."""
+    found = diagnosis.bottleneck
+    return (Paragraph(text=DISTURBED),) if found is not None and found.cause == "interference" else ()
 
 
 def operator_table(operators: Sequence[OperatorSummary], most: int) -> Table:

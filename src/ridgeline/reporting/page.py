@@ -15,10 +15,12 @@ from ridgeline.core import Quantity
 from ridgeline.core.units import format_quantity, format_share, format_speedup
 
 __all__ = [
-    "DASH", "Bars", "Block", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "count", "format_cell",
+    "DASH", "DISTURBED", "Bars", "Block", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "count", "format_cell",
     "fraction", "missing", "number", "quantity", "seconds", "share", "speedup", "words",
 ]  # fmt: skip
 
+#: What is said of everything that rests on times which other work disturbed.
+DISTURBED = "Measured beside other work (interference): times, shares and bounds here are not judged."
 #: What stands where a number is not known; its reason stands beside.
 DASH = "—"
 # An interval narrower than three figures show would look like no interval at all; up to this many figures are written to keep it visible.

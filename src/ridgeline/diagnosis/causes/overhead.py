@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ridgeline.core import Evidence, HotSpot, Quantity, Where
+from ridgeline.core import Evidence, HotSpot, Quantity, WallSplit, Where
 from ridgeline.core.units import format_quantity
 
 from ..case import Case, Finding, Proposal, Rule, fresh_bytes, measured_share
+from .objects import ObjectCall, object_call, object_finding
 
 __all__ = ["Allocation", "Dispatch", "Interpreter"]
 
 _LEAST = 0.2
 #: Share of the cost of dispatching one operator that is itself spent in the interpreter: what a Python loop over operators shows as interpreter time.
 _INTERPRETED_DISPATCH = 0.5
+#: Gain of a loop that is replaced, at the best: native code over an array takes a hundredth of a loop's time and less, so that its share goes.
+_ALL = 200.0
+#: Part of the interpreter's share that a loop holds at the least where no sampled line says which loop.
+_NO_LINE = 0.5
 
 #: Groups of operator rows that are Python at work, not a library.
 _INTERPRETED_GROUPS = ("python", "view")
@@ -68,41 +73,53 @@ class Dispatch(Rule):
 
 
 class Interpreter(Rule):
-    """Names `interpreter` when Python bytecode, not native code and not dispatch, makes the time."""
+    """Names `interpreter` when Python bytecode, or a library that goes through Python objects, makes the time: not native code, not dispatch."""
 
     causes = ("interpreter",)
 
     def findings(self, case: Case) -> Iterator[Finding]:
-        """Yield at most one finding with the hottest interpreted line."""
+        """Yield the hottest interpreted line, and one long call that goes through Python objects."""
         split = case.facts.wall_split
         if split is None:
             return
         # A loop that only asks is the interpreter at work on nothing: its cause is what it asks for.
         share = max(0.0, case.share_of("interpreter") - _INTERPRETED_DISPATCH * case.dispatch_share) * (1.0 - case.spinning)
-        if share < _LEAST:
-            return
-        spot, part = _interpreted_spot(case), _part_of_function(case)
-        where = Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where()
-        # The share comes from samples: what the promise rests on has their interval.
-        ends = tuple(part * share * end / split.interpreter.value for end in (split.interpreter.low, split.interpreter.high))
-        held: Any = {"share": share * part, "share_range": ends}
-        yield Finding(
-            cause="interpreter",
-            bound="latency",
-            share=share,
-            where=where,
-            evidence=(
-                Evidence(name="interpreter share of the wall", quantity=split.interpreter),
-                measured_share("dispatch share of the wall", case.dispatch_share, origin="operators × fitted cost"),
-                measured_share("sampled lines in this function", part, origin="sampled lines"),
-            ),
-            proposals=(
-                # Only what this function holds of the interpreter's time can go with it.
-                Proposal(action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, 50.0), **held),
-                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, 50.0), **held),
-            ),
-            summary=f"{share:.0%} of the wall is the Python interpreter, not native code; {part:.0%} of the sampled lines are in this function",
-        )
+        call = object_call(case, share)
+        if call is not None and call.share >= _LEAST:
+            yield object_finding(call)
+            share -= call.share
+        if share >= _LEAST:
+            yield _loop(case, split, share, call)
+
+
+def _loop(case: Case, split: WallSplit, share: float, call: ObjectCall | None) -> Finding:
+    """The function with the most of the interpreter's time, a call of a library apart."""
+    lines = _interpreted_lines(case, call.where if call is not None and call.share >= _LEAST else None)
+    spot, part = _interpreted_spot(lines), _part_of_function(lines)
+    where = Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where()
+    # The share comes from samples: what the promise rests on has their interval. Where no line was seen the loop may hold little of it.
+    held = share * (1.0 if part is None else part)
+    careful = _NO_LINE if part is None else 1.0
+    ends = (held * careful * split.interpreter.low / split.interpreter.value, held * split.interpreter.high / split.interpreter.value)
+    acts_on: Any = {"share": held, "share_range": ends}
+    seen = f"{part:.0%} of the sampled lines are in this function" if part is not None else "no line of it was sampled"
+    return Finding(
+        cause="interpreter",
+        bound="latency",
+        share=share,
+        where=where,
+        evidence=(
+            Evidence(name="interpreter share of the wall", quantity=split.interpreter),
+            measured_share("dispatch share of the wall", case.dispatch_share, origin="operators × fitted cost"),
+            *([measured_share("sampled lines in this function", part, origin="sampled lines")] if part is not None else []),
+        ),
+        proposals=(
+            # Only what this function holds of the interpreter's time can go with it, and at the best all of that.
+            Proposal(action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, _ALL), **acts_on),
+            Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, _ALL), **acts_on),
+        ),
+        summary=f"{share:.0%} of the wall is the Python interpreter, not native code; {seen}",
+    )
 
 
 class Allocation(Rule):
@@ -147,9 +164,9 @@ class Allocation(Rule):
         )
 
 
-def _interpreted_lines(case: Case) -> list[tuple[HotSpot, float]]:
+def _interpreted_lines(case: Case, apart: Where | None = None) -> list[tuple[HotSpot, float]]:
     """Sampled lines with the samples that are the interpreter's: a line is busy as well while a library works for it, and an operator's time at
-    that line says for how long."""
+    that line says for how long. The line `apart` has a finding of its own."""
     spots = case.facts.hot_spots
     if spots is None:
         return []
@@ -160,8 +177,8 @@ def _interpreted_lines(case: Case) -> list[tuple[HotSpot, float]]:
             native[place] = native.get(place, 0.0) + part.share * spots.samples
     left = []
     for spot in spots.spots:
-        if spot.state != "blocked":
-            place = (spot.site.file, spot.site.line)
+        place = (spot.site.file, spot.site.line)
+        if spot.state != "blocked" and (apart is None or place != (apart.file, apart.line)):
             taken = min(float(spot.samples), native.get(place, 0.0))
             native[place] = native.get(place, 0.0) - taken
             left.append((spot, spot.samples - taken))
@@ -176,22 +193,21 @@ def _by_function(lines: list[tuple[HotSpot, float]]) -> dict[tuple[str | None, s
     return functions
 
 
-def _interpreted_spot(case: Case) -> HotSpot | None:
+def _interpreted_spot(lines: list[tuple[HotSpot, float]]) -> HotSpot | None:
     """The hottest line of the hottest function: a loop spreads over its lines, and none of them may be the hottest of the program."""
-    lines = _interpreted_lines(case)
     functions = _by_function(lines)
     hottest = max(functions, key=lambda place: functions[place], default=None)
     own = [line for line in lines if (line[0].site.file, line[0].site.function) == hottest]
     return max(own, key=lambda line: line[1])[0] if own else None
 
 
-def _part_of_function(case: Case) -> float:
-    """Part of the interpreter's sampled lines that the place's function holds; 1 where none were sampled."""
-    functions = _by_function(_interpreted_lines(case))
+def _part_of_function(lines: list[tuple[HotSpot, float]]) -> float | None:
+    """Part of the interpreter's sampled lines that the place's function holds; `None` where none were sampled."""
+    functions = _by_function(lines)
     whole = sum(functions.values())
-    return max(functions.values()) / whole if whole else 1.0
+    return max(functions.values()) / whole if whole else None
 
 
 def _spot_where(case: Case) -> Where:
-    spot = _interpreted_spot(case)
+    spot = _interpreted_spot(_interpreted_lines(case))
     return Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where()

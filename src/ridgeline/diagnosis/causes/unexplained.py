@@ -58,6 +58,7 @@ class Unexplained(Rule):
             where=case.where(top),
             evidence=(*fractions, measured_share("share far from every ceiling", share, origin="operator profile")),
             summary=f"far from both ceilings on compulsory work{headroom}; the mechanism needs counters or a simulation",
+            missing=f"mechanism: no event counters and no simulation of {top.row.name}",
             rank=share * _WEIGHT,
         )
 
@@ -75,6 +76,7 @@ class Unexplained(Rule):
             where=where,
             evidence=(measured_share("native code", share, origin="wall split"),),
             summary="native code without an operator profile: its work and traffic are not known",
+            missing="operators: what the native code computes and moves was not seen",
             rank=share * _WEIGHT,
         )
 

@@ -194,7 +194,9 @@ class TakingTurns(Rule):
         top = table.python_lines[0] if table.python_lines else None
         whole = sum(line.seconds for line in table.python_lines)
         function = sum(line.seconds for line in table.python_lines if top and line.site.function == top.site.function)
-        part = function / whole if whole > 0 else 1.0
+        # Where no line was seen, the threads' Python may lie in any function: all that is known is the share of it.
+        part = function / whole if whole > 0 else None
+        held = share * part if part is not None else share
         yield Finding(
             cause="interpreter",
             bound="latency",
@@ -203,16 +205,16 @@ class TakingTurns(Rule):
             evidence=(
                 measured_share("caller waits for threads at the interpreter's lock ÷ wall", share, origin="stopwatches and thread states"),
                 Evidence(name="threads that ran or wanted Python", quantity=counted(table.interpreted_threads or 0.0, "thread states")),
-                measured_share("of it in this function", part, origin="sampled lines"),
+                *([measured_share("of it in this function", part, origin="sampled lines")] if part is not None else []),
             ),
             proposals=(
                 Proposal(
                     action="vectorise",
                     because="one native call over an array replaces the loop over its items, and lets the other threads run",
                     gain=(4.0, 50.0),
-                    share=share * part,
+                    share=held,
                 ),
-                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, 50.0), share=share * part),
+                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, 50.0), share=held),
             ),
             summary="the threads take turns at the interpreter's lock: together they run as fast as one",
         )

@@ -16,7 +16,7 @@ from ridgeline.core import Diagnosis, Facts, Run
 from ..blocks import block_html
 from ..diagnosis_page import page
 from ..html import html
-from ..measured import operator_table, partition_blocks
+from ..measured import disturbed, operator_table, partition_blocks
 from ..page import Block, Page, Section
 from ..pages import run_page
 from .actions import actions_chart, actions_table, tried_chart
@@ -99,7 +99,7 @@ def _operators(diagnosis: Diagnosis, facts: Facts | None, most: int) -> tuple[Ma
         if points
         else tag("p", text("No operator has a place on a roofline: none is known with arithmetic, bytes and time together."), class_="sub")
     )
-    tables: list[Block] = [operator_table(first, most)]
+    tables: list[Block] = [*disturbed(diagnosis), operator_table(first, most)]
     if points and device is not None:
         tables.append(roof_table((*peak_roofs(device, [point.operator for point in points]), *memory_roofs(device))))
     if rest:

@@ -1,0 +1,94 @@
+"""One long call into a library that goes through Python objects: what is said of it, and what is no such call."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ridgeline.core import Diagnosis, Facts, HotSpot, HotSpots, OperatorRow, Site
+from ridgeline.diagnosis import next as next_step
+from ridgeline.laws import speedup
+from support.facts_by_hand import MB, buffer, facts, row, split
+
+_NOT_HERE = dict.fromkeys(("dispatch", "waits", "hot-spots"), "not needed here")
+
+
+def found(given: Facts) -> Diagnosis:
+    step = next_step(given)
+    assert isinstance(step, Diagnosis), step
+    return step
+
+
+def call(kind: str, seconds: float = 0.0095, **fields) -> OperatorRow:
+    given = {"group": "python", "threads": 1, "site": Site(file="net.py", line=11, function="load"), "reads": None, "writes": None, **fields}
+    return row(f"{kind}@net.py:11", seconds, kind=kind, **given)
+
+
+@pytest.mark.parametrize(
+    ("kind", "actions", "says"),
+    [
+        ("json.loads", ["compute-once"], "one call of `json.loads`"),
+        ("builtins.sorted", ["vectorise", "compute-once"], "one call of `sorted`"),
+        ("numpy.array", ["compute-once"], "one call of `numpy.array`"),
+    ],
+)
+def test_a_call_that_goes_through_objects_is_the_interpreter_without_a_loop(kind, actions, says):
+    page = found(facts([call(kind)], wall_split=split(interpreter=0.9), cannot=_NOT_HERE))
+    assert (page.bottleneck.cause, page.bottleneck.bound, page.bottleneck.where.line) == ("interpreter", "latency", 11)
+    assert [action.action for action in page.actions] == actions
+    assert says in page.bottleneck.summary
+    assert "no loop of the program's" in page.bottleneck.summary
+    assert not any("replaces the loop" in action.because for action in page.actions)
+
+
+def test_it_is_never_healthy_though_the_wall_split_calls_it_native():
+    """A call that keeps the interpreter's lock looks like native code to the sampler."""
+    made = call("numpy.array", flop=0.0, reads=(), writes=(buffer(1, MB, fresh=True),), reason="made from Python objects, one at a time")
+    page = found(facts([made], wall_split=split(interpreter=0.08), cannot=_NOT_HERE))
+    assert page.bottleneck is not None
+    assert (page.bottleneck.cause, page.bound) == ("interpreter", "latency")
+    assert page.actions[0].speedup == pytest.approx((speedup(share=0.95, local_speedup=4), 1 / 0.05))
+
+
+def test_a_builtin_over_an_array_is_offered_the_arrays_own_operation():
+    over = call("builtins.sum", reads=(buffer(1, MB),), writes=(), reason="the interpreter goes through the array one element at a time")
+    page = found(facts([over], wall_split=split(interpreter=0.9), cannot=_NOT_HERE))
+    assert page.actions[0].action == "vectorise"
+    assert "numpy.sum" in page.actions[0].because
+    assert "through an array one at a time" in page.bottleneck.summary
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        call("math.sqrt", calls=20_000.0),
+        call("builtins.sorted", calls=200.0),
+        call("builtins.sorted", reason="it calls back into Python code"),
+        call("numpy.vectorize.__call__", reads=(buffer(1, MB),), writes=(buffer(2, MB),)),
+    ],
+    ids=["short calls", "many calls", "a callback", "a loop in disguise"],
+)
+def test_calls_of_a_loop_are_the_loops(loop):
+    page = found(facts([loop], wall_split=split(interpreter=0.9), cannot=_NOT_HERE))
+    assert page.bottleneck.cause == "interpreter"
+    assert "replaces the loop" in page.actions[0].because
+
+
+def spots(*lines: tuple[int, int, str]) -> HotSpots:
+    seen = tuple(HotSpot(site=Site(file="net.py", line=line, function="f"), samples=n, state="interpreter", call=name) for line, n, name in lines)
+    return HotSpots(spots=seen, samples=sum(n for _, n, _ in lines), interval_s=0.002, instrument="by hand")
+
+
+def test_without_operators_the_call_in_progress_at_the_sampled_line_says_it():
+    given = facts([], wall_split=split(interpreter=0.9), hot_spots=spots((5, 300, "json.loads"), (6, 100, "")), cannot=_NOT_HERE, operators=None)
+    given = msgspec.structs.replace(given, cannot={**_NOT_HERE, "operators": "not here"})
+    page = found(given)
+    assert (page.bottleneck.where.line, page.bottleneck.share) == (5, pytest.approx(0.9 * 0.75))
+    assert "one call of `json.loads`" in page.bottleneck.summary
+    # What is left of the interpreter has a place of its own.
+    assert [(other.cause, other.where.line) for other in page.runners_up] == [("interpreter", 6)]
+
+
+def test_a_call_that_holds_little_of_the_samples_is_not_the_cause():
+    given = facts([], wall_split=split(interpreter=0.9), hot_spots=spots((5, 100, "json.loads"), (6, 300, "")), cannot=_NOT_HERE)
+    assert found(given).bottleneck.where.line == 6
