@@ -61,3 +61,26 @@ def test_a_single_use_asks_for_fresh_processes_first():
     step = next_step(msgspec.structs.replace(given(1.0), cold=None))
     assert isinstance(step, Need)
     assert step.instrument == "cold-start"
+
+
+def test_a_budget_of_one_call_is_held_against_first_calls():
+    def held(budget: str, *, use: str = "once", kind: str = "onnx", cold: bool = True):
+        made = given(0.3, use=use)
+        made = msgspec.structs.replace(made, target=msgspec.structs.replace(made.target, budget=budget, kind=kind))
+        if not cold:
+            made = msgspec.structs.replace(made, cold=None, cannot={**made.cannot, "cold-start": "no"})
+        return diagnosed(made).budget_state
+
+    missed = held("100ms")
+    assert (missed.state, missed.of, missed.samples, missed.value_s) == ("missed", "first calls", 3, 0.3)
+    assert [way.kind for way in missed.shrink] == ["call"]
+    assert "first call of a fresh process" in missed.because
+    assert held("400ms").state == "met"
+    # The same calls where each start serves many.
+    assert (held("100ms", use="repeated").state, held("100ms", use="repeated").of) == ("met", "steady calls")
+    # A tail of three starts is not known, unless their median alone misses it.
+    assert held("400ms@p99").state == "undecided"
+    assert held("100ms@p99").state == "missed"
+    # Nothing is taken from steady calls where no fresh process was timed; a script is one in every call.
+    assert (held("100ms", cold=False).state, held("100ms", cold=False).value_s) == ("undecided", None)
+    assert held("100ms", cold=False, kind="script").state == "met"

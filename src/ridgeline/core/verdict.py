@@ -312,6 +312,7 @@ class BudgetReport(msgspec.Struct, frozen=True, kw_only=True):
         slack_s: seconds to spare; null unless met.
         shrink: ways to lose them, each by itself, the whole call first.
         because: one sentence.
+        of: which calls it is held against: steady ones, or the first calls of fresh processes where each start serves one call.
     """
 
     limit_s: float
@@ -325,6 +326,7 @@ class BudgetReport(msgspec.Struct, frozen=True, kw_only=True):
     slack_s: float | None = None
     shrink: tuple[Shrink, ...] = ()
     because: str = ""
+    of: Literal["steady calls", "first calls"] = "steady calls"
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.diagnosis/1"):

@@ -1,5 +1,7 @@
 """A budget held against the ground truth: met, missed or undecided, and by how much what must shrink.
 
+Where each start serves one call (`--use once`) the call that counts is the first one of a fresh process, and steady calls keep no budget.
+
 Each way to shrink stands by itself: what must go from one stage, one operator, or the whole call, if all else stays. For the tail a part is taken to
 have the share of a slow call that it has of a usual one, since only whole calls are known that far out.
 """
@@ -11,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from ridgeline.core import BudgetReport, GroundTruth, Shrink, parse_budget
+from ridgeline.core import Budget, BudgetReport, Facts, GroundTruth, Shrink, parse_budget
 from ridgeline.core.units import format_quantity
 from ridgeline.stats import minimum_samples
 
@@ -29,10 +31,13 @@ _STAGES = 6
 
 def budget_report(case: Case) -> BudgetReport | None:
     """The state of the target's budget; `None` where none was given or nothing was measured."""
-    truth = ground_truth(case.facts)
-    if not case.facts.target.budget or truth is None:
+    if not case.facts.target.budget:
         return None
     budget = parse_budget(case.facts.target.budget)
+    first_calls = _first_calls_count(case.facts)
+    truth = _of_first_calls(case.facts) if first_calls else ground_truth(case.facts)
+    if truth is None:
+        return _not_known(budget) if first_calls else None
     state = budget.state(truth)
     tail = budget.at == "p99"
     value, interval = (truth.p99_s, truth.p99_ci_s) if tail else (truth.median_s, truth.median_ci_s)
@@ -48,9 +53,35 @@ def budget_report(case: Case) -> BudgetReport | None:
         samples_needed=minimum_samples(0.99, _CONFIDENCE, one_sided=True) if tail else minimum_samples(0.5, _CONFIDENCE, one_sided=False),
         excess_s=excess,
         slack_s=budget.limit_s - value if state == "met" and value is not None else None,
-        shrink=tuple(_ways(case, reached, excess)) if excess else (),
+        # Shares of stages and operators are of steady calls.
+        shrink=() if not excess else (_way("the whole call", "call", reached, excess),) if first_calls else tuple(_ways(case, reached, excess)),
+        of="first calls" if first_calls else "steady calls",
     )
     return msgspec.structs.replace(report, because=_because(report, truth))
+
+
+def _first_calls_count(facts: Facts) -> bool:
+    """Whether the first call is the one that somebody waits for; of a script or a command every sample is a fresh process already."""
+    return facts.target.use == "once" and facts.target.kind not in ("script", "command")
+
+
+def _not_known(budget: Budget) -> BudgetReport:
+    because = "first calls of fresh processes are what counts, and none were timed"
+    return BudgetReport(
+        limit_s=budget.limit_s, at=budget.at, state="undecided", value_s=None, interval_s=None, samples=0, samples_needed=1, because=because,
+        of="first calls",
+    )  # fmt: skip
+
+
+def _of_first_calls(facts: Facts) -> GroundTruth | None:
+    """First calls of fresh processes in the form of a ground truth; `None` where no fresh process was started."""
+    if facts.cold is None:
+        return None
+    first = facts.cold.first_s
+    return GroundTruth(
+        samples=facts.cold.starts, processes=facts.cold.starts, warmup=0, first_s=first.value, median_s=first.value,
+        median_ci_s=(first.low, first.high), p99_s=None, p99_ci_s=None, min_s=first.low, batched_s=None, noise_floor=None, overhead_s=None,
+    )  # fmt: skip
 
 
 def _ways(case: Case, call_s: float, excess_s: float) -> Iterator[Shrink]:
@@ -82,23 +113,33 @@ def _way(name: str, kind: Literal["call", "stage", "operator"], now_s: float, ex
 
 
 def _because(report: BudgetReport, truth: GroundTruth) -> str:
+    if report.of == "first calls":
+        return f"of the first call of a fresh process, {report.samples} of them, loading not counted: {_said(report, truth)}"
+    return _said(report, truth)
+
+
+def _said(report: BudgetReport, truth: GroundTruth) -> str:
     limit = format_quantity(report.limit_s, "s")
     if report.state == "undecided":
         if report.value_s is None:
             few = f"the {report.at} needs {report.samples_needed} samples, there are {report.samples}"
-            return f"{few}; allow more with --samples and --time-budget"
+            return few if report.of == "first calls" else f"{few}; allow more with --samples and --time-budget"
         low, high = report.interval_s or (report.value_s, report.value_s)
-        return f"{limit} lies inside the interval {format_quantity(low, 's')} to {format_quantity(high, 's')}; more samples narrow it"
+        inside = f"{limit} lies inside the interval of the {report.at}"
+        return f"{inside}, {format_quantity(low, 's')} to {format_quantity(high, 's')}; more samples narrow it"
     if report.state == "met":
-        return f"{format_quantity(report.slack_s or 0.0, 's')} to spare"
+        return f"the {report.at} is {format_quantity(report.value_s or 0.0, 's')}, {format_quantity(report.slack_s or 0.0, 's')} under it"
     ways = [_written(way) for way in report.shrink if way.part is not None and way.kind != "call"]
     whole = next((way for way in report.shrink if way.kind == "call" and way.part is not None), None)
-    said = [*ways[:3], *([f"the whole call by {whole.part:.0%}"] if whole is not None and whole.part is not None else [])]
+    said = [*ways[:3], *([f"the whole call must lose {whole.part:.0%}"] if whole is not None and whole.part is not None else [])]
     lost = format_quantity(report.excess_s or 0.0, "s")
-    if report.value_s is None:
-        lost = f"at least {lost} by the median of {format_quantity(truth.median_s, 's')} alone"
-    return f"must lose {lost}" + (f": {'; or '.join(said)}" if said else "")
+    over = (
+        f"the {report.at} is {format_quantity(report.value_s, 's')}, {lost} over it"
+        if report.value_s is not None
+        else (f"the median alone is {format_quantity(truth.median_s, 's')}, at least {lost} over it")
+    )
+    return over + (f"; to meet it {', or '.join(said)}" if said else "")
 
 
 def _written(way: Shrink) -> str:
-    return f"{way.name} {format_quantity(way.now_s, 's')} → {format_quantity(way.target_s or 0.0, 's')} (by {way.part:.0%})"
+    return f"{way.name} must go from {format_quantity(way.now_s, 's')} to {format_quantity(way.target_s or 0.0, 's')} (−{way.part:.0%})"

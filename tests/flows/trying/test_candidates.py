@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
+import pytest
 
 from ridgeline.core import Action
 from ridgeline.flows.trying import candidates
-from ridgeline.targets.changes import Change
+from ridgeline.targets.changes import Change, registry
 from ridgeline.targets.changes.testing import FakeChange, fake_situation
 
 
@@ -73,7 +76,33 @@ def test_a_change_that_carries_out_two_actions_is_tried_once():
 def test_where_each_start_serves_one_call_only_the_cold_start_is_tried():
     situation = fake_situation()
     once = msgspec.structs.replace(situation.spec, use="once")
-    situation = type(situation)(spec=once, info=situation.info, machine=situation.machine)
+    situation = replace(situation, spec=once)
     chosen, untried = candidates([action("pre-warm"), action("fuse", "a2")], [Warm(), Fuse(), *controls(2)], situation)
     assert [one.change.name for one in chosen] == ["warm"]
     assert [(other.action, "one call" in other.reason) for other in untried] == [("fuse", True)]
+    assert [other.action for other in untried] == ["fuse"]
+
+
+def test_a_cold_start_that_is_not_proposed_says_why_it_is_not_tried():
+    situation = fake_situation()
+    once = replace(situation, spec=msgspec.structs.replace(situation.spec, use="once"))
+    chosen, untried = candidates([action("fuse")], [Warm(), Fuse()], once)
+    assert chosen == ()
+    assert {other.action: other.change for other in untried} == {"fuse": "fuser", "pre-warm": "warm"}
+    assert "not far dearer" in untried[-1].reason
+    # It is about nothing else where a start serves many calls.
+    assert [other.action for other in candidates([action("fuse")], [Warm()], situation)[1]] == ["fuse"]
+
+
+def test_a_likely_control_goes_before_the_others():
+    made = controls(5)
+    made[4].likely = True
+    chosen, _ = candidates([], made, fake_situation(), controls=2)
+    assert [one.change.name for one in chosen] == ["c4", "c0"]
+
+
+@pytest.mark.parametrize("kind", ["onnx", "torch", "python"])
+def test_one_thread_is_among_the_controls_where_threads_do_something(kind):
+    changes, _ = registry()
+    threaded = replace(fake_situation(kind), other_threads=0.4)
+    assert "one-thread" in [one.change.name for one in candidates([], changes, threaded)[0]]

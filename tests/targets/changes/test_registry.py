@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -75,6 +77,7 @@ def test_the_conformance_class_finds_a_bad_change():
         ("keep-freed-memory", fake_situation(allocator="jemalloc"), "jemalloc"),
         ("keep-freed-memory", fake_situation(environment={"LD_PRELOAD": "x.so"}), "LD_PRELOAD"),
         ("one-thread", fake_situation("torch", cpus=1), "one thread already"),
+        ("one-thread", replace(fake_situation("python"), other_threads=0.01), "does all of its work"),
         ("all-threads", fake_situation("python"), "divided among threads in the code"),
         ("all-threads", fake_situation("onnx"), "all threads already"),
         ("autocast-bf16", fake_situation("torch"), "--allow-precision bf16"),
@@ -97,6 +100,10 @@ def test_a_precondition_says_why_not(name, situation, words):
         ("all-threads", fake_situation("python", environment={"OMP_NUM_THREADS": "1"})),
         ("autocast-bf16", fake_situation("torch", precisions=["bf16"])),
         ("gc-freeze", fake_situation()),
+        ("one-thread", fake_situation("python")),
+        ("one-thread", replace(fake_situation("python"), other_threads=0.4)),
+        ("one-thread", replace(fake_situation("torch"), other_threads=0.4)),
+        ("one-thread", replace(fake_situation("onnx"), other_threads=0.0)),
         ("ort-io-binding", fake_situation("onnx")),
     ],
 )

@@ -17,6 +17,7 @@ __all__ = ["CONTROLS", "Candidate", "candidates"]
 CONTROLS = 3
 _IN_CODE = "no change from outside does it: it needs a change of the code"
 _ABOUT_STEADY = "it is about steady calls, and each start serves one call here"
+_NOT_COLD = "the first call of a fresh process is not far dearer than a later one, so that little is to be gained"
 _NOT_OF_THE_TARGET = "it is a change of the machine, not of the target"
 
 
@@ -31,7 +32,7 @@ class Candidate:
 def candidates(
     actions: Sequence[Action], changes: Sequence[Change], situation: Situation, controls: int = CONTROLS
 ) -> tuple[tuple[Candidate, ...], tuple[Untried, ...]]:
-    """(changes to try, best action first, controls last; actions that are not tried).
+    """(changes to try, best action first, controls last, the likely ones before the others; actions that are not tried).
 
     Args:
         actions: of the diagnosis; combinations are covered by their parts.
@@ -48,8 +49,18 @@ def candidates(
             chosen.setdefault(change.name, Candidate(change=change, control=False))
         if not fit:
             untried.append(_why(name, carriers, situation))
+    if situation.spec.use == "once":
+        untried += _cold_not_proposed(changes, situation, {action.action for action in actions})
     spare = [change for change in changes if change.control and change.name not in chosen and not _refusal(change, situation)]
+    # Of the controls, those first that programs often gain from unforeseen; the order is stable.
+    spare.sort(key=lambda change: not change.likely)
     return (*chosen.values(), *(Candidate(change=change, control=True) for change in spare[:controls])), tuple(untried)
+
+
+def _cold_not_proposed(changes: Sequence[Change], situation: Situation, proposed: set[str]) -> list[Untried]:
+    """Changes about the first call, which is all that counts here, that the diagnosis did not ask for: the reader of the page does."""
+    fit = [change for change in changes if change.cold and not proposed & set(change.carries_out) and not _refusal(change, situation)]
+    return [Untried(action=next(iter(change.carries_out), ""), change=change.name, reason=_NOT_COLD) for change in fit]
 
 
 def _refusal(change: Change, situation: Situation) -> str:

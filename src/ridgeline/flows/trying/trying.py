@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from ridgeline.core import ChangeTrial, Diagnosis, Facts, NotComparable, OutputCheck, Untried
+from ridgeline.core import ChangeTrial, Diagnosis, Facts, NotComparable, OutputCheck, Samples, Untried
 from ridgeline.targets import TargetSpec
 from ridgeline.targets.changes import Change, Situation, registry
 
@@ -35,7 +35,7 @@ class Trying:
 
     Attributes:
         budget_s: seconds for all trials together; the first is made in any case.
-        precisions: precisions that are allowed besides the target's own: `bf16`, `fp16`.
+        precisions: precisions that are allowed besides the target's own: `bf16`, `fp16`, `int8`.
     """
 
     budget_s: float = DEFAULT_BUDGET_S
@@ -56,7 +56,14 @@ def try_changes(
         keep: given the facts after every trial.
     """
     changes, broken = registry()
-    situation = Situation(spec=spec, info=facts.target, machine=facts.machine, precisions=trying.precisions)
+    situation = Situation(
+        spec=spec,
+        info=facts.target,
+        machine=facts.machine,
+        precisions=trying.precisions,
+        device=facts.device,
+        other_threads=_other_threads(facts.samples),
+    )
     chosen, untried = candidates(found.actions, changes, situation)
     untried = (*untried, *(Untried(action="", change=other.name, reason=other.reason) for other in broken))
     facts = msgspec.structs.replace(facts, untried=untried)
@@ -78,6 +85,12 @@ def try_changes(
             if keep is not None:
                 keep(facts)
     return facts
+
+
+def _other_threads(samples: Samples | None) -> float | None:
+    """Part of the CPU time that threads other than the caller's took; null where it was not measured."""
+    process, caller = (samples.mean(name) if samples else None for name in ("process_cpu_s", "thread_cpu_s"))
+    return min(1.0, max(0.0, 1.0 - caller / process)) if process and caller is not None else None
 
 
 def _tried(facts: Facts, candidate: Candidate, trial: Callable[[], ChangeTrial]) -> Facts:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ridgeline.core import Machine, TargetInfo
+from ridgeline.core import Device, Machine, TargetInfo
 
 from ..prepared import Prepared
 from ..spec import TargetSpec
@@ -21,7 +21,7 @@ __all__ = ["EXACT", "REORDERED", "Applied", "Change", "Situation"]
 EXACT = 0.0
 REORDERED = 1e-4
 
-_EVERY_KIND = ("onnx", "tflite", "torch", "python", "script", "command")
+_EVERY_KIND = ("onnx", "openvino", "tflite", "torch", "python", "script", "command")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +33,16 @@ class Situation:
         info: what preparing it found.
         machine: the host.
         precisions: precisions that the person allows besides the target's own.
+        device: what the machine can do; null where it was not probed.
+        other_threads: part of its CPU time that threads other than the caller's took, 0…1; null where not known.
     """
 
     spec: TargetSpec
     info: TargetInfo
     machine: Machine
     precisions: frozenset[str] = frozenset()
+    device: Device | None = None
+    other_threads: float | None = None
 
 
 def _itself(result: Any) -> Any:
@@ -72,6 +76,7 @@ class Change:
         tolerance: largest difference of an array, relative to its largest magnitude, that still counts as the same output.
         metric: `latency` of one call, or `period` where one call does not get shorter.
         control: whether it is tried unasked, to see that nothing moves without a cause.
+        likely: of the controls, whether it goes before the others, since programs often gain from it without anything that foretells it.
         kinds: kinds of targets that it fits.
         caveat: what a person who keeps it must know; empty for nothing.
         cold: whether it is about the first call of a process and not about steady calls.
@@ -82,6 +87,7 @@ class Change:
     tolerance: float = EXACT
     metric: Literal["latency", "period"] = "latency"
     control: bool = False
+    likely: bool = False
     kinds: tuple[str, ...] = _EVERY_KIND
     caveat: str = ""
     cold: bool = False

@@ -19,7 +19,9 @@ from .base import REORDERED, Applied, Change, Situation
 __all__ = ["AllThreads", "BindThreads", "FreezeGarbage", "NoGarbageCollection", "OneCpu", "OneThread", "PreWarm"]
 
 _POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_IN_PROCESS = ("onnx", "torch", "python")
+#: Part of the CPU time under which other threads do nothing to speak of.
+_ALONE = 0.05
+_IN_PROCESS = ("onnx", "openvino", "torch", "python")
 
 
 class OneThread(Change):
@@ -28,13 +30,17 @@ class OneThread(Change):
     name = "one-thread"
     tolerance = REORDERED
     control = True
-    kinds = ("onnx", "torch")
+    # Threads that wait for each other over small work, or for CPUs that others hold, cost more than they bring; no profile shows it beforehand.
+    likely = True
+    kinds = _IN_PROCESS
     caveat = "give it --threads 1, or set OMP_NUM_THREADS=1"
 
     def why_not(self, situation: Situation) -> str:
-        """It must have more than one now."""
+        """It must have more than one now, and more than one must do something."""
         if situation.machine.cpus_usable < 2 or situation.spec.threads == 1:
             return "it has one thread already"
+        if situation.info.kind != "onnx" and situation.other_threads is not None and situation.other_threads < _ALONE:
+            return "one thread does all of its work already"
         return ""
 
     def before(self, spec: TargetSpec, machine: Machine) -> TargetSpec:
@@ -62,8 +68,9 @@ class AllThreads(Change):
         if cpus < 2:
             return "there is one CPU"
         given, limited = situation.spec.threads, _limited(situation, cpus)
-        if situation.info.kind == "onnx" and (not given or given >= cpus):
-            return "onnxruntime has all threads already; an operator that runs on one has no parallel form"
+        if situation.info.kind in ("onnx", "openvino") and (not given or given >= cpus):
+            library = "onnxruntime" if situation.info.kind == "onnx" else "OpenVINO"
+            return f"{library} has all threads already; an operator that runs on one has no parallel form"
         if situation.info.kind == "python" and not limited and not 0 < given < cpus:
             return "nothing outside the program limits its threads; its own loops must be divided among threads in the code"
         return ""
