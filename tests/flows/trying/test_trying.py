@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ridgeline.core import Action, Diagnosis, Experiment, Facts, TargetInfo
+from ridgeline.core import Action, ChangeTrial, Diagnosis, Experiment, Facts, NotComparable, OutputCheck, TargetInfo
 from ridgeline.flows.diagnose import diagnose
 from ridgeline.flows.promises import counted, promises
 from ridgeline.flows.show import replay
@@ -14,7 +14,7 @@ from ridgeline.flows.trying import Trying, experiment_of, run_trial, try_changes
 from ridgeline.machine import read_machine
 from ridgeline.notebook import Notebook
 from ridgeline.targets import parse_target
-from ridgeline.targets.changes import find
+from ridgeline.targets.changes import Change, find
 from support.facts_by_hand import device
 
 PROGRAM = """
@@ -153,6 +153,23 @@ def test_what_is_finished_is_handed_over_before_the_next_begins(program, found, 
     with pytest.raises(KeyboardInterrupt):
         try_changes(found, facts, spec, Trying(budget_s=600.0), report=quiet, keep=keep)
     assert seen == [1, 2]
+
+
+def test_a_change_that_turns_out_to_have_no_place_is_no_trial(program, found, monkeypatch):
+    """Nothing is handed over for it: an experiment would be made of the trial before, or of none."""
+    made = iter([NotComparable("an axis for the batch", found="none", remedy="keep it"), None])
+
+    def trial(spec: object, change: Change, *rest: object, **named: object) -> ChangeTrial:
+        if (error := next(made, None)) is not None:
+            raise error
+        return ChangeTrial(change=change.name, output=OutputCheck(state="equal"))
+
+    monkeypatch.setattr("ridgeline.flows.trying.trying.run_trial", trial)
+    facts, spec = given_facts(program, "same")
+    seen: list[tuple[int, int]] = []
+    after = try_changes(found, facts, spec, Trying(budget_s=600.0), report=quiet, keep=lambda now: seen.append((len(now.trials), len(now.untried))))
+    assert [trials for trials, _ in seen] == list(range(1, len(after.trials) + 1))
+    assert any("an axis for the batch" in one.reason for one in after.untried)
 
 
 def test_a_spent_budget_is_a_reason(program, found):

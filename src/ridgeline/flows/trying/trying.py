@@ -53,7 +53,7 @@ def try_changes(
         spec: the target.
         trying: budget and permissions.
         report: progress.
-        keep: given the facts after every trial.
+        keep: given the facts after every trial that was made; not after a change that turned out to have no place here.
     """
     changes, broken = registry()
     situation = Situation(
@@ -78,11 +78,11 @@ def try_changes(
             if _LEAST_CALLS * call_s > trying.budget_s:
                 facts = _without(facts, candidate, f"a trial takes at least {_LEAST_CALLS * call_s:.0f} s of calls; allow more with --try-budget")
                 continue
-            before = time.monotonic()
+            before, made = time.monotonic(), len(facts.trials)
             try_one = partial(run_trial, spec, candidate.change, facts.machine, folder=Path(folder), report=_part(report, index, len(chosen)))
             facts = _tried(facts, candidate, partial(try_one, seconds=_seconds(call_s, trying.budget_s), left_s=left_s, call_s=call_s))
             dearest_s = max(dearest_s, time.monotonic() - before)
-            if keep is not None:
+            if keep is not None and len(facts.trials) > made:
                 keep(facts)
     return facts
 
