@@ -16,7 +16,7 @@ def gain(low: float, value: float, high: float) -> Quantity:
     return Quantity(value=value, low=low, high=high, confidence=0.95, unit="1", source="measured", origin="by hand")
 
 
-def trial(speedup, *, tail=None, state="equal", actions=("fuse",), failure="", metric="latency") -> ChangeTrial:
+def trial(speedup, *, tail=None, state="equal", actions=("fuse",), failure="", metric="latency", rounds=2) -> ChangeTrial:
     output = OutputCheck(state=state, difference=0.0 if state == "equal" else None, reason="" if state == "equal" else "because")
     return ChangeTrial(
         change="c",
@@ -24,6 +24,7 @@ def trial(speedup, *, tail=None, state="equal", actions=("fuse",), failure="", m
         metric=metric,
         output=output,
         failure=failure,
+        rounds=rounds,
         speedup=gain(*speedup) if speedup else None,
         tail=gain(*tail) if tail else None,
     )
@@ -46,6 +47,7 @@ def judge(made, *actions):
         ((0.97, 1.0, 1.03), "same"),
         ((0.9, 1.0, 1.1), "inconclusive"),
         ((0.5, 0.6, 0.7), "slower"),
+        ((1.39, 16.0, 206.0), "inconclusive"),
         (None, "inconclusive"),
     ],
 )
@@ -68,6 +70,21 @@ def test_a_promise_is_kept_where_the_found_gain_lies_inside_it(speedup, promise)
     assert found.promise == promise
     assert found.promised == (1.5, 3.0)
     assert not found.control
+
+
+def test_blocks_that_something_disturbed_neither_keep_a_promise_nor_refute_it():
+    found = judge(trial((1.39, 2.0, 206.0)), action())
+    assert (found.promise, found.kept) == ("open", False)
+    assert "disturbed" in found.reason
+
+
+def test_what_nobody_predicted_is_recommended_only_where_fresh_processes_showed_it_again():
+    once = trial((1.5, 1.6, 1.7), rounds=1)
+    assert judge(once, action()).kept
+    unpredicted = judge(once)
+    assert (unpredicted.verdict, unpredicted.kept) == ("faster", False)
+    assert "one pair of processes" in unpredicted.reason
+    assert judge(trial((1.5, 1.6, 1.7), rounds=2)).kept
 
 
 def test_what_is_faster_is_kept_only_with_an_equal_output_and_a_tail_no_worse():

@@ -17,6 +17,10 @@ __all__ = ["action_for", "confirms", "judged_trials"]
 _MARGIN = 0.02
 #: An interval that is less sure decides nothing: three pairs of blocks can all fall on one side of a busy neighbour.
 _CONFIDENCE = 0.9
+#: Ends of an interval further apart than this factor come from blocks that something else disturbed: they decide nothing either.
+_WILD = 5.0
+#: What nobody predicted is recommended only where fresh processes showed it again: among several controls one is soon faster by chance.
+_ROUNDS_OF_A_CONTROL = 2
 #: An interval within this of 1 is `same`.
 _SAME = 0.05
 #: A tail may be this much slower before it counts as worse: the 95th percentile of few calls is uncertain by as much.
@@ -55,7 +59,8 @@ def _judged(trial: ChangeTrial, action: Action | None, disturbed: bool) -> Tried
     found = trial.speedup
     verdict = _verdict(found, _MARGIN) if not trial.failure else "failed"
     tail = _verdict(trial.tail, _TAIL_MARGIN)
-    kept = verdict == "faster" and tail != "slower" and trial.output.state == "equal" and not disturbed
+    shown = action is not None or trial.rounds >= _ROUNDS_OF_A_CONTROL
+    kept = verdict == "faster" and tail != "slower" and trial.output.state == "equal" and not disturbed and shown
     return Tried(
         action=action.action if action else trial.change,
         id=action.id if action else "",
@@ -73,12 +78,17 @@ def _judged(trial: ChangeTrial, action: Action | None, disturbed: bool) -> Tried
         difference=trial.output.difference,
         tolerance=trial.output.tolerance,
         metric=trial.metric,
-        reason=_reason(trial, verdict, tail, kept),
+        reason=_reason(trial, verdict, tail, kept, disturbed),
     )
 
 
+def _decides(speedup: Quantity) -> bool:
+    """Whether an interval is sure enough, and of one kind of block."""
+    return speedup.confidence >= _CONFIDENCE and speedup.high <= _WILD * speedup.low
+
+
 def _verdict(speedup: Quantity | None, margin: float) -> str:
-    if speedup is None or speedup.confidence < _CONFIDENCE:
+    if speedup is None or not _decides(speedup):
         return "inconclusive"
     if speedup.low > 1.0 + margin:
         return "faster"
@@ -90,7 +100,7 @@ def _verdict(speedup: Quantity | None, margin: float) -> str:
 def _promise(found: Quantity | None, action: Action | None) -> Literal["kept", "refuted", "open"] | None:
     if found is None or action is None:
         return None
-    if found.confidence < _CONFIDENCE:
+    if not _decides(found):
         return "open"
     low, high = action.speedup
     if low <= found.value <= high:
@@ -98,7 +108,7 @@ def _promise(found: Quantity | None, action: Action | None) -> Literal["kept", "
     return "refuted" if found.high < low or found.low > high else "open"
 
 
-def _reason(trial: ChangeTrial, verdict: str, tail: str, kept: bool) -> str:
+def _reason(trial: ChangeTrial, verdict: str, tail: str, kept: bool, disturbed: bool) -> str:
     """Why it failed or is not kept, and what to know where it is."""
     if trial.failure:
         return trial.failure
@@ -107,8 +117,12 @@ def _reason(trial: ChangeTrial, verdict: str, tail: str, kept: bool) -> str:
         return f"keep it: {trial.caveat}{unknown}" if trial.caveat else f"keep it{unknown}"
     if verdict == "faster" and trial.output.state != "equal":
         return f"faster, and not recommended: {trial.output.reason}"
-    if verdict == "faster" and tail != "slower":
+    if verdict == "faster" and tail == "slower":
+        return "its median is faster and its 95th percentile slower: not recommended"
+    if verdict == "faster" and disturbed:
         return "faster beside other work, and so not recommended: try again on a quiet machine"
     if verdict == "faster":
-        return "its median is faster and its 95th percentile slower: not recommended"
+        return "faster in one pair of processes, and nothing predicted it: not recommended; give it a longer --try-budget"
+    if verdict == "inconclusive" and trial.speedup is not None and trial.speedup.confidence >= _CONFIDENCE and not _decides(trial.speedup):
+        return "its blocks differ too much among themselves: something else disturbed them"
     return trial.output.reason
