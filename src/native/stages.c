@@ -10,11 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "sampler.h"
 
 #define MOST_NAMES 4096
+#define LONGEST_NAME 120 /* characters; the same in measurement/stages/recorder.py */
 
 /* One finished stage as Python reads it: see `EVENT` in measurement/stages/recorder.py. */
 struct event {
@@ -40,7 +42,7 @@ struct stage_object {
     PyObject_HEAD
     PyObject *name, *device, *site;
     entry *entries; /* strong; open entries, the latest first */
-    int synchronise;
+    int synchronise, wraps;
 };
 
 static struct {
@@ -49,7 +51,8 @@ static struct {
     struct event *events;
     size_t count, capacity, most;
     int64_t next_id;
-    uint64_t missed, open;
+    uint64_t missed;
+    int64_t open[MOST_NAMES + 1]; /* by name; the last is of all names beyond */
     PyObject *names, *index, *sites, *lanes; /* list, dict, list, list */
     PyObject *opening, *closing, *lane_name; /* hooks, or NULL */
 } recorder;
@@ -196,10 +199,21 @@ static int set_current(PyObject *value)
     return token == NULL ? -1 : 0;
 }
 
-static PyObject *stage_enter(PyObject *object, PyObject *unused)
+/* A function that recurses may go as deep with its decorator as without: the frame of the wrapper is not counted while it calls the function. */
+static void uncount(const stage_object *self, int frames)
 {
-    (void)unused;
-    stage_object *self = (stage_object *)object;
+    if (!self->wraps)
+        return;
+#if PY_VERSION_HEX >= 0x030C0000
+    PyThreadState_Get()->py_recursion_remaining += frames;
+#else
+    PyThreadState_Get()->recursion_remaining += frames;
+#endif
+}
+
+static PyObject *entered(stage_object *self)
+{
+    PyObject *object = (PyObject *)self;
     if (!recorder.running)
         return Py_NewRef(object);
     int32_t name = name_index(self), lane = lane_index();
@@ -222,7 +236,7 @@ static PyObject *stage_enter(PyObject *object, PyObject *unused)
     }
     made->below = self->entries;
     self->entries = made;
-    recorder.open++;
+    recorder.open[name < 0 ? MOST_NAMES : name]++;
     if (recorder.opening != NULL && hooked(self)) {
         made->handle = PyObject_CallFunctionObjArgs(recorder.opening, object, NULL);
         if (made->handle == NULL && !forgiven())
@@ -235,6 +249,15 @@ static PyObject *stage_enter(PyObject *object, PyObject *unused)
     }
     made->start_ns = clock_of(CLOCK_MONOTONIC);
     return Py_NewRef(object);
+}
+
+static PyObject *stage_enter(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    PyObject *result = entered((stage_object *)object);
+    if (result != NULL)
+        uncount((stage_object *)object, 1);
+    return result;
 }
 
 /* The entry that this exit ends: this object's in the chain of the context, else its latest (entered in another context). Unlinked; strong. */
@@ -299,7 +322,7 @@ static void finish(stage_object *self, entry *left, int64_t now)
     /* A hook may have stopped the recorder. */
     if (recorder.running && left->generation == recorder.generation) {
         append(&event);
-        recorder.open--;
+        recorder.open[left->name < 0 ? MOST_NAMES : left->name]--;
     }
 }
 
@@ -308,6 +331,7 @@ static PyObject *stage_exit(PyObject *object, PyObject *const *args, Py_ssize_t 
     (void)args;
     (void)count;
     stage_object *self = (stage_object *)object;
+    uncount(self, -1);
     if (self->entries == NULL)
         Py_RETURN_NONE;
     int64_t now = clock_of(CLOCK_MONOTONIC);
@@ -329,15 +353,24 @@ static PyObject *stage_exit(PyObject *object, PyObject *const *args, Py_ssize_t 
     return NULL;
 }
 
+/* A name that nobody could read, and that must not be kept whole for as long as somebody records. */
+static PyObject *shortened(PyObject *name)
+{
+    PyObject *begin = PyUnicode_Substring(name, 0, LONGEST_NAME - 1);
+    PyObject *result = begin == NULL ? NULL : PyUnicode_FromFormat("%U%c", begin, 0x2026);
+    Py_XDECREF(begin);
+    return result;
+}
+
 static PyObject *stage_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *name = NULL, *device = NULL;
-    int synchronise = 0;
+    int synchronise = 0, wraps = 0;
     if (kwargs == NULL && PyTuple_GET_SIZE(args) == 1) {
         name = PyTuple_GET_ITEM(args, 0);
     } else {
-        static char *keywords[] = {"name", "device", "synchronise", NULL};
-        if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$Op:stage", keywords, &name, &device, &synchronise))
+        static char *keywords[] = {"name", "device", "synchronise", "_wraps", NULL};
+        if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$Opp:stage", keywords, &name, &device, &synchronise, &wraps))
             return NULL;
     }
     if (!PyUnicode_Check(name))
@@ -345,9 +378,14 @@ static PyObject *stage_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     stage_object *self = (stage_object *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
-    self->name = Py_NewRef(name);
+    self->name = PyUnicode_GET_LENGTH(name) <= LONGEST_NAME ? Py_NewRef(name) : shortened(name);
+    if (self->name == NULL) {
+        Py_DECREF(self);
+        return NULL;
+    }
     self->device = device == NULL || device == Py_None ? NULL : Py_NewRef(device);
     self->synchronise = synchronise;
+    self->wraps = wraps;
     return (PyObject *)self;
 }
 
@@ -450,7 +488,8 @@ PyObject *native_stages_start(PyObject *module, PyObject *args)
     recorder.most = (size_t)most;
     recorder.count = 0;
     recorder.next_id = 0;
-    recorder.missed = recorder.open = 0;
+    recorder.missed = 0;
+    memset(recorder.open, 0, sizeof recorder.open);
     recorder.names = names;
     recorder.index = index;
     recorder.sites = sites;
@@ -486,8 +525,9 @@ PyObject *native_stages_stop(PyObject *module, PyObject *unused)
     if (!recorder.running)
         return PyErr_Format(PyExc_RuntimeError, "expected a recorder of stages that runs; found none");
     recorder.running = 0;
-    PyObject *result = Py_BuildValue("(y#OOOKK)", (const char *)recorder.events, (Py_ssize_t)(recorder.count * sizeof *recorder.events),
-        recorder.names, recorder.sites, recorder.lanes, (unsigned long long)recorder.missed, (unsigned long long)recorder.open);
+    PyObject *result = Py_BuildValue("(y#OOOKy#)", (const char *)recorder.events, (Py_ssize_t)(recorder.count * sizeof *recorder.events),
+        recorder.names, recorder.sites, recorder.lanes, (unsigned long long)recorder.missed, (const char *)recorder.open,
+        (Py_ssize_t)sizeof recorder.open);
     release();
     return result;
 }

@@ -81,12 +81,14 @@ class Stage:
     """A named part of a program as a context manager; re-entrant, usable from several threads and tasks at once. Records nothing by itself.
 
     Args:
-        name: as it will be reported.
+        name: as it will be reported; beyond 120 characters it is cut there and ends in an ellipsis.
         device: device, stream or queue that its work is given to.
         synchronise: whether a recorder waits for that device at the end.
+        _wraps: whether one Python frame around it is not counted towards the recursion limit while it is open: each entry is then left by the
+            same thread, before that frame returns.
     """
 
-    def __new__(cls, name: str, *, device: object = None, synchronise: bool = False) -> Self: ...
+    def __new__(cls, name: str, *, device: object = None, synchronise: bool = False, _wraps: bool = False) -> Self: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None, /) -> None: ...
     @property
@@ -114,8 +116,10 @@ def stages_start(
     get neither unless `everywhere`.
     """
 
-def stages_stop() -> tuple[bytes, list[str], list[tuple[str, int, str] | None], list[str], int, int]:
-    """Stop it: (events, names by index, sites by index of the name, lanes by index, events that did not fit, stages still open).
+def stages_stop() -> tuple[bytes, list[str], list[tuple[str, int, str] | None], list[str], int, bytes]:
+    """Stop it: (events, names by index, sites by index of the name, lanes by index, events that did not fit, entries still open).
+
+    What is still open is 4097 int64: by index of the name, the last for all names beyond.
 
     An event is six int64 and four int32: id, id of the enclosing one (−1 at the top), start and end of the monotonic clock in ns, CPU ns of the
     thread and of the process; index of the name (−1 beyond 4096 names), of the lane, and the samples counted at both ends.

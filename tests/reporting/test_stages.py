@@ -8,6 +8,7 @@ from ridgeline.core import BudgetReport, Diagnosis, Shrink, StageSummary
 from ridgeline.reporting import html, page
 from ridgeline.reporting.page import Bars, Table, format_cell
 from ridgeline.reporting.stages import STAGES_SHOWN, stage_blocks
+from ridgeline.reporting.text import width
 
 
 def _stage(name: str, share: float, **fields) -> StageSummary:
@@ -39,7 +40,25 @@ def test_many_stages_are_cut_and_counted(empty_diagnosis: Diagnosis) -> None:
     table = stage_blocks(msgspec.structs.replace(empty_diagnosis, stages=tuple(_stage(f"s{index}", 0.01) for index in range(40))))[1]
     assert isinstance(table, Table)
     assert len(table.rows) == STAGES_SHOWN
-    assert table.note == "24 more in the JSON."
+    assert table.note == "24 smaller ones in the JSON."
+
+
+def test_the_largest_are_shown_in_order_of_first_entry(empty_diagnosis: Diagnosis) -> None:
+    stages = tuple(_stage(f"s{index}", 0.0001 if index < 30 else 0.05 - index / 1e5) for index in range(48))
+    bars, table = stage_blocks(msgspec.structs.replace(empty_diagnosis, stages=stages))[:2]
+    assert isinstance(bars, Bars)
+    assert isinstance(table, Table)
+    wanted = [f"s{index}" for index in range(30, 30 + STAGES_SHOWN)]
+    assert [row.label for row in bars.rows][:STAGES_SHOWN] == wanted
+    assert [format_cell(row[0]) for row in table.rows] == wanted
+
+
+def test_a_long_name_leaves_room_for_its_bar(empty_diagnosis: Diagnosis) -> None:
+    found = msgspec.structs.replace(empty_diagnosis, stages=(_stage("decode " * 17, 0.5), _stage("infer", 0.3)))
+    bars = stage_blocks(found)[0]
+    assert isinstance(bars, Bars)
+    assert all(width(row.label) <= 40 for row in bars.rows)
+    assert "…" in bars.rows[0].label
 
 
 def test_a_missed_budget_on_the_page(full_diagnosis: Diagnosis) -> None:

@@ -60,6 +60,11 @@ class StageTable(msgspec.Struct, frozen=True, kw_only=True):
         iterations: calls of the target that were timed.
         automatic: whether the program marks none itself and these are the calls of its models.
         cost_s: seconds that recording one entry takes; null where it was not measured.
+        unfinished: entries that were still open at the end of a call, the most of any call, by name; their time is in no stage.
+        missed: entries that did not fit into the recording, in all calls.
+        merged: entries in one call that share the row `(other stages)`, since the program makes up more names than are kept apart.
+        left_out: stages that are not in the table, the smallest ones.
+        child_processes: child processes seen in a call, at least; what they did and their stages are not in the table.
     """
 
     stages: tuple[Stage, ...]
@@ -69,3 +74,8 @@ class StageTable(msgspec.Struct, frozen=True, kw_only=True):
     iterations: int
     automatic: bool = False
     cost_s: float | None = None
+    unfinished: dict[str, int] = {}
+    missed: int = 0
+    merged: float = 0.0
+    left_out: int = 0
+    child_processes: int = 0

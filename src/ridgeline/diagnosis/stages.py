@@ -10,12 +10,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ridgeline.core import Facts, Stage, StageSummary, StageTable, Where
+from ridgeline.core import Caution, Facts, Stage, StageSummary, StageTable, Where
 
 from .case import Case
 
-__all__ = ["overlapping", "share_of_stage", "stage_of", "stage_path", "stage_summaries", "stage_table", "with_stage"]
+__all__ = ["overlapping", "share_of_stage", "stage_cautions", "stage_of", "stage_path", "stage_summaries", "stage_table", "with_stage"]
 
+#: Names of open stages that are said.
+_SAID = 4
 #: Overlap beyond this part of the stages' time means that somebody has made a pipeline.
 _OVERLAPS = 0.1
 
@@ -27,6 +29,39 @@ def stage_table(facts: Facts) -> StageTable | None:
         return None
     perturbed = any(record.level == 2 and record.instrument == table.instrument and record.perturbed for record in facts.levels)
     return None if perturbed else table
+
+
+def stage_cautions(facts: Facts) -> Iterator[Caution]:
+    """What of the program's stages is not in the table."""
+    table = facts.stages
+    if table is None:
+        return
+    if table.unfinished:
+        said = [f"{name} ({count})" if count > 1 else name for name, count in list(table.unfinished.items())[:_SAID]]
+        more = [f"{len(table.unfinished) - _SAID} more names"] if len(table.unfinished) > _SAID else []
+        message = (
+            f"{_counted(sum(table.unfinished.values()), 'entry', 'entries')} of stages were not left when the call ended: {', '.join([*said, *more])}"
+        )
+        yield Caution(code="open-stages", message=message, effect="their time is in no stage; leave each stage inside the call, best with `with`")
+    if table.missed:
+        message = f"{_counted(table.missed, 'entry', 'entries')} of stages did not fit into the recording"
+        yield Caution(code="missed-stages", message=message, effect="times and calls of stages are too low; mark fewer, larger parts")
+    if table.merged:
+        message = (
+            f"{_counted(round(table.merged), 'entry', 'entries')} a call share the row (other stages): the program makes up more than 4,096 names"
+        )
+        yield Caution(code="merged-stages", message=message, effect="give the same part the same name each time")
+    if table.left_out:
+        message = f"{_counted(table.left_out, 'stage')} beyond the largest {len(table.stages)} are not in the table"
+        yield Caution(code="left-out-stages", message=message, effect="their time is in the stages around them, or outside any stage")
+    if table.child_processes and (table.stages or "ridgeline.stage" in facts.target.marks):
+        message = f"the call had at least {_counted(table.child_processes, 'child process', 'child processes')}, whose stages are not seen"
+        effect = "what they do is missing from the table, from CPUs busy, and from what overlaps; mark the parts of one process"
+        yield Caution(code="child-processes", message=message, effect=effect)
+
+
+def _counted(count: int, noun: str, plural: str = "") -> str:
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def share_of_stage(case: Case, seconds: float) -> float:

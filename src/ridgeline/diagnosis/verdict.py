@@ -35,7 +35,7 @@ from .ground_truth import ground_truth
 from .judge import BOUND_HIGH, BOUND_LOW, Judged
 from .partitions import partition_summary
 from .promise import place, promise
-from .stages import stage_summaries, with_stage
+from .stages import stage_cautions, stage_summaries, with_stage
 from .trials import confirms, judged_trials
 from .weighed import weighed
 
@@ -219,6 +219,7 @@ def _operator(case: Case, part: Judged, top: Finding | None) -> OperatorSummary:
 
 def _warnings(case: Case, top: Finding | None) -> Iterable[Caution]:
     yield from case.facts.warnings
+    yield from stage_cautions(case.facts)
     samples = case.facts.samples
     if samples is not None and len(samples) < _FEW_SAMPLES:
         yield Caution(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ridgeline.core import Diagnosis, Shrink, StageSummary
 
 from .page import Bars, Block, Cell, Column, Pair, Table, count, missing, number, seconds, share, words
+from .text import shorten
 
 __all__ = ["STAGES_SHOWN", "stage_blocks"]
 
-#: Stages on the page; the JSON carries all of them.
+#: Stages on the page, the largest; the JSON carries all of them.
 STAGES_SHOWN = 16
+#: Columns of a name beside its bar.
+_LABEL = 40
 _LITTLE = 0.005
 
 _COLUMNS = (
@@ -31,8 +36,8 @@ def stage_blocks(diagnosis: Diagnosis) -> list[Block]:
     stages = diagnosis.stages
     if stages:
         blocks.append(Bars(caption="stages, shares of the end-to-end time", rows=tuple(_bars(stages))))
-        rows = tuple(_row(stage) for stage in stages[:STAGES_SHOWN])
-        note = f"{len(stages) - STAGES_SHOWN} more in the JSON." if len(stages) > STAGES_SHOWN else ""
+        rows = tuple(_row(stage) for stage in _largest(stages))
+        note = f"{len(stages) - STAGES_SHOWN} smaller ones in the JSON." if len(stages) > STAGES_SHOWN else ""
         caption = "stages in order of first entry; overlapped: while another one that is neither around nor inside it ran as well"
         blocks.append(Table(caption=caption, columns=_COLUMNS, rows=rows, note=note))
     report = diagnosis.budget_state
@@ -43,11 +48,17 @@ def stage_blocks(diagnosis: Diagnosis) -> list[Block]:
 
 def _bars(stages: tuple[StageSummary, ...]) -> list[Pair]:
     top = [stage for stage in stages if stage.parent is None]
-    rows = [Pair(label=stage.name, cell=share(stage.share), note=_beside(stage)) for stage in top[:STAGES_SHOWN]]
+    rows = [Pair(label=shorten(stage.name, _LABEL), cell=share(stage.share), note=_beside(stage)) for stage in _largest(top)]
     serial = not any(stage.overlapped_s for stage in top)
     rest = 1.0 - sum(stage.share for stage in top)
     # Of stages that overlap the shares sum to more than the time that is covered.
     return [*rows, Pair(label="outside any stage", cell=share(rest))] if serial and rest > _LITTLE else rows
+
+
+def _largest(stages: Sequence[StageSummary]) -> list[StageSummary]:
+    """As many as are shown, in the order in which they stood."""
+    kept = sorted(range(len(stages)), key=lambda index: -stages[index].share)[:STAGES_SHOWN]
+    return [stages[index] for index in sorted(kept)]
 
 
 def _beside(stage: StageSummary) -> str:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import inspect
+import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 import threading
+import types
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,6 +21,7 @@ import ridgeline
 from ridgeline import _native
 from ridgeline.measurement.stages.recorder import Recording, recording
 from ridgeline.measurement.stages.rows import parent_index
+from ridgeline.measurement.stages.table import table_of
 
 stage = ridgeline.stage
 
@@ -37,7 +43,7 @@ def test_nested_stages_and_an_exception():
         with stage("after"):
             pass
     assert tree(found) == [("outer", None), ("inner", "outer"), ("broken", None), ("after", None)]
-    assert found.unfinished == found.missed == 0
+    assert (found.unfinished, found.missed, found.merged, found.children) == ({}, 0, 0, 0)
     events = found.events
     assert (events["end_ns"] >= events["start_ns"]).all()
     assert (events["start_ns"] >= found.start_ns).all()
@@ -203,7 +209,7 @@ def test_recorder_begins_and_ends_inside_stages():
         after.__enter__()
     after.__exit__(None, None, None)
     assert tree(found) == [("whole", None)]
-    assert found.unfinished == 1
+    assert found.unfinished == {"after": 1}
     with recording() as other, stage("later"):
         pass
     assert tree(other) == [("later", None)]
@@ -233,9 +239,13 @@ def test_names_that_are_made_up_share_a_row_after_many():
     assert len(found.events) == 5000
     assert len(found.names) == 4097
     assert found.names[found.events["name"][-1]] == "(other stages)"
+    assert found.merged == table_of([found]).merged == 904
+    assert found.unfinished == {}
 
 
-@pytest.mark.parametrize(("name", "shown"), [("a\x1b[31m\n", "a�[31m�"), ("\ud800x", "?x"), ("", ""), ("é" * 500, "é" * 119 + "…")])
+@pytest.mark.parametrize(
+    ("name", "shown"), [("a\x1b[31m\n", "a�[31m�"), ("\ud800x", "?x"), ("", ""), ("é" * 500, "é" * 119 + "…"), ("é" * 120, "é" * 120)]
+)
 def test_names_are_fit_to_be_printed(name, shown):
     with recording() as found, stage(name):
         pass
@@ -249,9 +259,204 @@ def test_a_name_must_be_text(name):
         stage(name)
 
 
-def test_only_a_function_is_decorated():
+def test_a_name_of_a_megabyte_is_cut_where_it_is_given():
+    mark = stage("x" * 1_000_000)
+    assert mark.name == "x" * 119 + "…"
+    with recording() as found, mark:
+        pass
+    assert found.names[0] == mark.name
+
+
+def test_stages_that_are_never_left_are_named_and_counted():
+    held = [stage(name) for name in ("held", "held", "let go")]
+
+    def suspended():
+        with stage("suspended"):
+            yield 1
+
+    generator = suspended()
+    with recording() as found:
+        for mark in held:
+            mark.__enter__()
+        next(generator)
+        with stage("whole"):
+            pass
+        del held[1:]  # nobody can leave these any more
+    assert found.entered
+    assert found.unfinished == {"held": 2, "let go": 1, "suspended": 1}
+    assert tree(found) == [("whole", None)]  # what is around it never ended, and is no row
+    table = table_of([found])
+    assert table.unfinished == found.unfinished
+    assert next(iter(table.unfinished)) == "held"
+
+
+@pytest.mark.parametrize("given", ["not a function", functools.cached_property(lambda self: 1), property(None)])
+def test_only_a_function_is_decorated(given):
     with pytest.raises(TypeError, match="function to decorate"):
-        stage("x")("not a function")
+        stage("x")(given)
+
+
+def test_a_class_is_refused_where_it_is_decorated():
+    with pytest.raises(TypeError, match=r"found the class .*Work; write @stage"):
+
+        @stage("x")
+        class Work:
+            pass
+
+
+class Kinds:
+    def __init__(self) -> None:
+        self.held = 3
+
+    @stage("static")
+    @staticmethod
+    def static(x: int) -> int:
+        return x + 1
+
+    @stage("class")
+    @classmethod
+    def of_class(cls, x: int) -> tuple[type, int]:
+        return cls, x
+
+    @stage("property")
+    @property
+    def value(self) -> int:
+        """What is held."""
+        return self.held
+
+    @stage("method")
+    def method(self, x: int, *, y: int = 2) -> int:
+        return self.held + x + y
+
+
+class Below(Kinds):
+    pass
+
+
+def test_methods_of_all_kinds_stay_what_they_are():
+    with recording() as found:
+        assert Kinds.static(1) == Kinds().static(1) == 2
+        assert Below.of_class(5) == Below().of_class(5) == (Below, 5)
+        assert Kinds().value == 3
+        assert Kinds().method(1) == 6
+    assert tree(found) == [("static", None)] * 2 + [("class", None)] * 2 + [("property", None), ("method", None)]
+    assert isinstance(vars(Kinds)["static"], staticmethod)
+    assert isinstance(vars(Kinds)["of_class"], classmethod)
+    assert vars(Kinds)["value"].__doc__ == "What is held."
+    assert str(inspect.signature(Kinds().method)) == "(x: 'int', *, y: 'int' = 2) -> 'int'"
+
+
+def test_a_property_with_a_setter_does_not_say_which_of_the_two_is_meant():
+    class Area:
+        @property
+        def side(self):
+            return 1
+
+    with pytest.raises(TypeError, match="found a property; write @stage"):
+        stage("x")(Area.side.setter(lambda self, value: None))
+
+
+async def coroutine() -> int:
+    return 1
+
+
+def generator():
+    yield 1
+
+
+async def async_generator():
+    yield 1
+
+
+def plain() -> int:
+    return 1
+
+
+@types.coroutine
+def old_coroutine():
+    yield
+    return 2
+
+
+class Asked:
+    async def __call__(self) -> int:
+        return 3
+
+
+@pytest.mark.parametrize("function", [plain, coroutine, generator, async_generator, old_coroutine, functools.partial(coroutine)])
+def test_a_decorated_function_is_of_the_kind_it_was(function):
+    decorated = stage("x")(function)
+    for ask in (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isfunction):
+        assert ask(decorated) == (ask(function) or (ask is inspect.isfunction)), ask
+    assert decorated.__wrapped__ is function
+
+
+def test_what_can_be_awaited_still_can():
+    async def main():
+        return await stage("old")(old_coroutine)(), await stage("object")(Asked())()
+
+    with recording() as found:
+        assert asyncio.run(main()) == (2, 3)
+    # A generator-based coroutine has steps; the last one returns.
+    assert tree(found) == [("old", None), ("old", None), ("object", None)]
+
+
+@stage("sent")
+def sent(x: int) -> int:
+    return x
+
+
+def test_a_decorated_function_and_a_stage_can_be_sent_to_a_process():
+    assert pickle.loads(pickle.dumps(sent)) is sent
+    mark = pickle.loads(pickle.dumps(stage("decode", synchronise=True)))
+    assert (mark.name, mark.device, mark.synchronise) == ("decode", None, True)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_recursion_goes_as_deep_with_the_decorator_as_without(recorded):
+    def deepest(decorator) -> int:
+        reached = 0
+
+        @decorator
+        def down(depth: int) -> None:
+            nonlocal reached
+            reached = depth
+            down(depth + 1)
+
+        with pytest.raises(RecursionError):
+            down(0)
+        return reached
+
+    with recording() if recorded else contextlib.nullcontext():
+        # The entry itself needs a level for as long as it takes.
+        assert deepest(stage("down")) >= deepest(lambda function: function) - 2
+
+
+def test_the_recursion_limit_is_what_it_was_after_errors_and_interrupts():
+    @stage("fails")
+    def fails() -> None:
+        raise ValueError
+
+    def depth() -> int:
+        try:
+            return 1 + depth()
+        except RecursionError:
+            return 0
+
+    def enter_and_be_interrupted() -> None:
+        _native.stages_start(10, False, True, None, _raising(KeyboardInterrupt()), None)
+        try:
+            sent(1)
+        finally:
+            _native.stages_stop()
+
+    before = depth()
+    for _ in range(50):
+        with contextlib.suppress(ValueError):
+            fails()
+        with pytest.raises(KeyboardInterrupt):
+            enter_and_be_interrupted()
+    assert abs(depth() - before) <= 2
 
 
 def test_one_recorder_at_a_time():
@@ -289,6 +494,26 @@ def test_the_child_of_a_fork_records_nothing():
             pass
     assert os.waitstatus_to_exitcode(status) == 0
     assert tree(found) == [("here", None)]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_child_processes_are_counted_as_what_is_not_seen(method):
+    context = multiprocessing.get_context(method)
+    with recording() as found:
+        child = context.Process(target=sent, args=(1,))
+        child.start()
+        child.join()
+        with stage("here"):
+            pass
+    assert found.children >= 1
+    assert table_of([found]).child_processes == found.children
+    with context.Pool(2) as pool:  # started before, and alive
+        with recording() as found:
+            assert pool.map(sent, [1, 2]) == [1, 2]
+        assert found.children == 2
+    with recording() as found, stage("alone"):
+        pass
+    assert found.children == 0
 
 
 def test_a_program_loads_nothing_but_the_c_module():

@@ -108,7 +108,7 @@ def test_device_time_stands_beside():
 def test_many_names_are_cut_and_said_to_be():
     table = table_of([made(*((f"stage {index}", index, index + 0.5 + index / 1000, -1, "main") for index in range(300)), wall_ms=400)])
     assert len(table.stages) == 64
-    assert "236 smaller stages left out" in table.instrument
+    assert table.left_out == 236
     assert table.stages[-1].name == "stage 299"
 
 
@@ -159,3 +159,10 @@ def test_a_closer_look_divides_samples_and_clocks():
     assert [line.samples for line in python.lines] == [2]
     assert [line.samples for line in native.lines] == [1]
     assert asleep.lines == ()
+
+
+@pytest.mark.parametrize(("ms", "known"), [(0.01, False), (0.03, True)])
+def test_of_the_shortest_entries_nobody_knows_how_many_cpus_they_kept_busy(ms, known):
+    found = made(("tiny", 0, ms, -1, "main"), ("tiny", 1, 1 + ms, -1, "main"))
+    found.events["process_cpu_ns"] = ms * MS
+    assert (_looks(found, np.zeros(0, bool), [], 7).of(("tiny",)).busy_cpus is not None) is known

@@ -30,6 +30,8 @@ _ITEM_PART = 0.5
 _THREADS, _PROCESSES = 0.6, 0.4
 #: Part of the time that overlapping could delete by which it ranks: more than work nobody can explain, less than as much work to delete outright.
 _WEIGHT = 0.8
+#: Characters of a stage's name in a place.
+_NAME = 40
 #: Threads that would fall this far behind processes are the wrong answer.
 _LOCK_BINDS = 1.15
 
@@ -165,7 +167,9 @@ def _once_a_process(case: Case, table: StageTable) -> bool:
 
 
 def _where(names: list[str], longest: Stage) -> Where:
-    shown = " + ".join(names[:4]) + (f" + {len(names) - 4} more" if len(names) > 4 else "")
+    shown = " + ".join(name if len(name) <= _NAME else name[: _NAME - 1] + "…" for name in names[:4]) + (
+        f" + {len(names) - 4} more" if len(names) > 4 else ""
+    )
     site = longest.site
     # The names are the place; the line is where the longest of them is entered.
     return Where(stage=shown, file=site.file if site is not None else None, line=site.line if site is not None else None)

@@ -52,7 +52,7 @@ def prepare(spec: TargetSpec) -> PreparedReport:
     """
     with recording(most=1) as first:
         prepared = prepare_target(spec)
-    prepared.describe(marks=marks_of(prepared, marked=first.entered))
+    prepared.describe(marks=marks_of(prepared, marked=first.entered, children=first.children > 0))
     Session.current = prepared
     return PreparedReport(info=prepared.info, first_s=prepared.first_s, load_s=prepared.load_s, warnings=tuple(prepared.warnings))
 

@@ -33,6 +33,8 @@ __all__ = ["Look", "Looks", "looked_at"]
 _CPU_INTERVAL_S = 1e-3
 _LINE_INTERVAL_S = 2e-3
 _MOST_LINES = 20
+#: Of entries shorter than this on the mean the CPU clocks say mostly what reading them costs.
+_SHORT_NS = 20e3
 #: Entries of one pass: their fields are twice as many.
 _MOST_EVENTS = 1 << 18
 
@@ -147,7 +149,7 @@ def _looks(found: Recording, interpreted: NDArray[np.bool_], seen: list[Seen], i
             share = min(1.0, float(hits[own].sum() / taken[own].sum() * events["cpu_ns"][own].sum() / wall[own].sum()))
         elif own.any() and wall[own].sum() > 0 and events["cpu_ns"][own].sum() < 0.05 * wall[own].sum():
             share = 0.0  # asleep: nothing was sampled because nothing ran
-        busy = float(events["process_cpu_ns"][part].sum() / wall[part].sum()) if wall[part].sum() > 0 else None
+        busy = float(events["process_cpu_ns"][part].sum() / wall[part].sum()) if part.any() and wall[part].mean() > _SHORT_NS else None
         common = tuple(StageLine(site=site, samples=count) for site, count in lines.get(row, Counter()).most_common(_MOST_LINES))
         looks.found[rows.path(row)] = Look(busy_cpus=busy, interpreter=share, lines=common)
     return looks

@@ -22,17 +22,19 @@ _MOST_BYTES = 1 << 20
 _MOST_FILES = 50
 
 
-def marks_of(prepared: Prepared, *, marked: bool) -> tuple[str, ...]:
+def marks_of(prepared: Prepared, *, marked: bool, children: bool = False) -> tuple[str, ...]:
     """What may tell its stages apart, none for a model file, whose one call is the model.
 
     Args:
         prepared: the target after its first call.
         marked: whether that call entered a stage.
+        children: whether it had child processes, in which it may have entered some that nobody hears.
     """
-    if prepared.info.kind in ("onnx", "tflite"):
+    if prepared.info.kind in ("onnx", "openvino", "tflite"):
         return ()
     if isinstance(prepared.flavour, ProcessFlavour):
         return _in_text(_texts(prepared.user_files)) if prepared.flavour.load is not None else ()
+    marked = marked or (children and any(_STAGE.search(text) for text in _texts(prepared.user_files)))
     return (*(("ridgeline.stage",) if marked else ()), *loaded_model_libraries())
 
 

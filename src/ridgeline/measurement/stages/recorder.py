@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ridgeline import _native
 
+from .children import ChildProcesses
 from .device import DeviceTimes
 
 __all__ = ["EVENT", "Recording", "recording"]
@@ -28,6 +29,7 @@ EVENT = np.dtype([*((name, "i8") for name in _INT64), *((name, "i4") for name in
 #: What a call may enter; beyond it entries are counted and not kept (128 MiB).
 _MOST_EVENTS = 1 << 21
 _OTHER = "(other stages)"
+#: `LONGEST_NAME` of stages.c, here for the names of threads.
 _LONGEST_NAME = 120
 
 
@@ -45,7 +47,9 @@ class Recording:
         device_s: seconds by the device's own events, by index into `events`; NaN where there are none.
         start_ns, end_ns: of the stretch.
         missed: entries that did not fit.
-        unfinished: stages that were still open at the end.
+        merged: entries whose names came after the last that is kept apart; they share the name `(other stages)`.
+        unfinished: entries that were still open at the end, by name.
+        children: child processes that were seen, at least; their stages are not.
         problems: devices whose work could not be timed, one sentence each.
     """
 
@@ -58,13 +62,15 @@ class Recording:
     start_ns: int = 0
     end_ns: int = 0
     missed: int = 0
-    unfinished: int = 0
+    merged: int = 0
+    unfinished: dict[str, int] = field(default_factory=dict)
+    children: int = 0
     problems: tuple[str, ...] = ()
 
     @property
     def entered(self) -> bool:
         """Whether any stage was entered."""
-        return len(self.events) > 0 or self.missed > 0 or self.unfinished > 0
+        return len(self.events) > 0 or self.missed > 0 or bool(self.unfinished)
 
 
 @contextmanager
@@ -91,18 +97,24 @@ def recording(
         idents.append(threading.get_ident())
         return threading.current_thread().name
 
+    children = ChildProcesses()
     _native.stages_start(most, resources, times.everywhere, lane, times.opening, times.closing)
     found.start_ns = _native.clock_ns()
     try:
         yield found
     finally:
         found.end_ns = _native.clock_ns()
-        raw, names, sites, lanes, found.missed, found.unfinished = _native.stages_stop()
+        raw, names, sites, lanes, found.missed, still_open = _native.stages_stop()
+        found.children = children.used()
         events = np.frombuffer(raw, EVENT).copy()
         # −1 is what came after the last name that is kept.
+        found.merged = int((events["name"] < 0).sum())
         events["name"][events["name"] < 0] = len(names)
         found.names, found.sites, found.lanes = (*map(shown, names), _OTHER), (*sites, None), tuple(map(shown, lanes))
         found.idents = tuple(idents)
+        for index in np.flatnonzero(still := np.frombuffer(still_open, np.int64)):
+            name = found.names[min(int(index), len(names))]
+            found.unfinished[name] = found.unfinished.get(name, 0) + int(still[index])
         found.events, found.device_s = times.resolved(events)
         found.problems = tuple(times.problems)
 

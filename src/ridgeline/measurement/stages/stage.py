@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any, TypeVar, cast
 
@@ -36,13 +37,33 @@ class stage(Stage):
 
     __slots__ = ()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By what it was made from: objects that carry a stage may be sent to another process, what is open in it may not."""
+        return functools.partial(stage, device=self.device, synchronise=self.synchronise), (self.name,)
+
     def __call__(self, function: _Function) -> _Function:
-        """The function with every call of it, or step of its generator, as an entry of this stage."""
-        if not callable(function):
-            raise TypeError(f"expected a function to decorate; found a {type(function).__name__}; write @stage({self.name!r}) above a function")
+        """The function with every call of it, or step of its generator, as an entry of this stage.
+
+        Also of a static method, a class method, or a property that has a getter only.
+
+        Raises:
+            TypeError: a class, or anything else that is not called as a function.
+        """
+        if isinstance(function, (staticmethod, classmethod)):
+            # Still what they are, around the decorated function; called as they stand they would take the instance for an argument.
+            return cast(_Function, type(function)(self(function.__func__)))
+        given: Any = function  # no property is callable for the type checker, but many a decorator stands above one
+        if isinstance(given, property) and given.fget is not None and given.fset is None and given.fdel is None:
+            return cast(_Function, given.getter(self(given.fget)))
+        if isinstance(given, (type, property)) or not callable(given):
+            raise TypeError(f"expected a function to decorate; found {_said(function)}; write @stage({self.name!r}) directly above a `def`")
         if self.site is None:
             self.site = _site(function)
         return cast(_Function, functools.wraps(function)(_decorated(self, function)))
+
+
+def _said(function: Any) -> str:
+    return f"the class {function.__qualname__}" if isinstance(function, type) else f"a {type(function).__name__}"
 
 
 def _site(function: Callable[..., Any]) -> tuple[str, int, str] | None:
@@ -51,22 +72,31 @@ def _site(function: Callable[..., Any]) -> tuple[str, int, str] | None:
 
 
 def _decorated(mark: stage, function: Callable[..., Any]) -> Callable[..., Any]:
-    if inspect.isasyncgenfunction(function):
-        return lambda *args, **kwargs: _async_steps(mark, function(*args, **kwargs))
-    if inspect.iscoroutinefunction(function):
-        return _coroutine_function(mark, function)
-    if inspect.isgeneratorfunction(function):
-        return lambda *args, **kwargs: _steps(mark, function(*args, **kwargs))
+    """A function of the same kind, so that those who ask what it is are told right."""
+    for asked in (function, getattr(function, "__call__", None)):  # noqa: B004 - an object whose call is a coroutine function is one in effect
+        if inspect.isasyncgenfunction(asked):
+            return _async_generator_function(mark, function)
+        if inspect.iscoroutinefunction(asked):
+            return _coroutine_function(mark, function)
+        if inspect.isgeneratorfunction(asked):
+            return _generator_function(mark, function)
+    around = _around(mark)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        with mark:
+        with around:
             return function(*args, **kwargs)
 
     return call
 
 
+def _around(mark: stage) -> Stage:
+    """A mark for a wrapper that returns before its entry can outlive it: recursion goes as deep with it as without."""
+    around = Stage(mark.name, device=mark.device, synchronise=mark.synchronise, _wraps=True)
+    around.site = mark.site
+    return around
+
+
 def _coroutine_function(mark: stage, function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    # A coroutine function itself, so that those who ask what it is are told right.
     async def call(*args: Any, **kwargs: Any) -> Any:
         with mark:
             return await function(*args, **kwargs)
@@ -74,45 +104,56 @@ def _coroutine_function(mark: stage, function: Callable[..., Coroutine[Any, Any,
     return call
 
 
-def _steps(mark: stage, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """The generator, each step inside the stage (PEP 380's delegation, with the stage around every resumption)."""
-    resume: Callable[[], Any] = functools.partial(next, generator)
-    try:
-        while True:
-            try:
-                with mark:
-                    value = resume()
-            except StopIteration as end:
-                return end.value
-            try:
-                sent = yield value
-            except GeneratorExit:
-                raise
-            except BaseException as error:
-                resume = functools.partial(generator.throw, error)
-            else:
-                resume = functools.partial(generator.send, sent)
-    finally:
-        generator.close()
+def _generator_function(mark: stage, function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
+    around = _around(mark)
+
+    def steps(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        """The generator, each step inside the stage (PEP 380's delegation, with the stage around every resumption)."""
+        generator = function(*args, **kwargs)
+        resume: Callable[[], Any] = functools.partial(next, generator)
+        try:
+            while True:
+                try:
+                    with around:
+                        value = resume()
+                except StopIteration as end:
+                    return end.value
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    resume = functools.partial(generator.throw, error)
+                else:
+                    resume = functools.partial(generator.send, sent)
+        finally:
+            generator.close()
+
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return types.coroutine(steps) if code is not None and code.co_flags & inspect.CO_ITERABLE_COROUTINE else steps
 
 
-async def _async_steps(mark: stage, generator: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-    """As `_steps`, for an asynchronous generator: the time from a request for an item to the item."""
-    resume: Callable[[], Any] = functools.partial(anext, generator)
-    try:
-        while True:
-            try:
-                with mark:
-                    value = await resume()
-            except StopAsyncIteration:
-                return
-            try:
-                sent = yield value
-            except GeneratorExit:
-                raise
-            except BaseException as error:
-                resume = functools.partial(generator.athrow, error)
-            else:
-                resume = functools.partial(generator.asend, sent)
-    finally:
-        await generator.aclose()
+def _async_generator_function(mark: stage, function: Callable[..., AsyncGenerator[Any, Any]]) -> Callable[..., AsyncGenerator[Any, Any]]:
+    async def steps(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        """As for a generator: the time from a request for an item to the item."""
+        generator = function(*args, **kwargs)
+        resume: Callable[[], Any] = functools.partial(anext, generator)
+        try:
+            while True:
+                try:
+                    with mark:
+                        value = await resume()
+                except StopAsyncIteration:
+                    return
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    resume = functools.partial(generator.athrow, error)
+                else:
+                    resume = functools.partial(generator.asend, sent)
+        finally:
+            await generator.aclose()
+
+    return steps

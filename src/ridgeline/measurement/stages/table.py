@@ -55,11 +55,25 @@ def table_of(recordings: Sequence[Recording], *, looks: Looks | None = None, aut
         stages=stages,
         wall_s=median_of([(r.end_ns - r.start_ns) / 1e9 for r in recordings], "calls with stages recorded"),
         covered_s=median_of([call.covered_s for call in measured], "union of all stages"),
-        instrument=_instrument(recordings, len(rows.names) - len(kept), automatic, cost_s, looks),
+        instrument=_instrument(recordings, automatic, cost_s, looks),
         iterations=len(recordings),
         automatic=automatic,
         cost_s=cost_s,
+        unfinished=_unfinished(recordings),
+        missed=sum(recording.missed for recording in recordings),
+        merged=float(np.mean([recording.merged for recording in recordings])),
+        left_out=len(rows.names) - len(kept),
+        child_processes=max(recording.children for recording in recordings),
     )
+
+
+def _unfinished(recordings: Sequence[Recording]) -> dict[str, int]:
+    """By name, most entries first, the most of any call; no more names than there are rows."""
+    most: dict[str, int] = {}
+    for recording in recordings:
+        for name, count in recording.unfinished.items():
+            most[name] = max(count, most.get(name, 0))
+    return dict(sorted(most.items(), key=lambda item: (-item[1], item[0]))[:_MOST_ROWS])
 
 
 class _PerCall:
@@ -158,7 +172,7 @@ def _median(seconds: Sequence[float], origin: str) -> Quantity:
     return median_of([max(0.0, value) for value in seconds], origin)
 
 
-def _instrument(recordings: Sequence[Recording], left_out: int, automatic: bool, cost_s: float | None, looks: Looks | None) -> str:
+def _instrument(recordings: Sequence[Recording], automatic: bool, cost_s: float | None, looks: Looks | None) -> str:
     what = "calls of models, found by ridgeline" if automatic else "ridgeline.stage"
     parts = [f"{what}, clock read at both ends"]
     if cost_s is not None:
@@ -167,7 +181,4 @@ def _instrument(recordings: Sequence[Recording], left_out: int, automatic: bool,
         parts.append("asynchronous work by the device's own events")
     if looks is not None and looks.samples:
         parts.append(f"{looks.samples} line samples in calls of their own")
-    missed, unfinished = sum(recording.missed for recording in recordings), max((recording.unfinished for recording in recordings), default=0)
-    parts += [f"{missed} entries did not fit"] * (missed > 0) + [f"{unfinished} stages were still open at the end"] * (unfinished > 0)
-    parts += [f"{left_out} smaller stages left out"] * (left_out > 0)
     return "; ".join([*parts, *dict.fromkeys(problem for recording in recordings for problem in recording.problems)])
