@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from ridgeline.core import BackendUnavailable, Diagnosis, ReadError, TargetFailed, Unstable, UsageError
+from ridgeline.core import BackendUnavailable, Diagnosis, ReadError, Run, TargetFailed, Unstable, UsageError
 from ridgeline.core.documents import decode
+from ridgeline.notebook import Notebook
 from ridgeline.reporting import html_report, markdown, page, terminal
 
 from .conftest import Flow
@@ -78,6 +80,11 @@ def test_wrong_calls_end_with_two_before_anything_is_measured(flow: Flow, run: C
 
 def test_a_program_without_its_dashes_is_told_the_right_form(flow: Flow, run: Call) -> None:
     assert "did you mean `ridgeline diagnose -- sh copies.py 'a b'`?" in run("diagnose", "sh", "copies.py", "a b")[2]
+    assert "did you mean `ridgeline diagnose -- ls -l`?" in run("diagnose", "ls", "-l")[2]
+    # Ours stand before the command, as they were given; behind it everything is its own.
+    assert "did you mean `ridgeline diagnose --quiet -- ls --json`?" in run("diagnose", "--quiet", "ls", "--json")[2]
+    assert "if no-such-program is a program: `ridgeline diagnose -- no-such-program -l`" in run("diagnose", "no-such-program", "-l")[2]
+    assert "--" not in run("diagnose", "model.onnx", "-l")[2].partition("; to do")[0]
     assert "model.onnx takes no arguments" in run("diagnose", "model.onnx", "extra")[2]
 
 
@@ -86,7 +93,7 @@ def test_options_reach_the_flow(flow: Flow, run: Call) -> None:
     run("diagnose", *given, "--time-budget", "3", "--samples", "40", "--no-notebook", "model.onnx")
     assert flow.spec == {
         "text": "model.onnx", "arguments": (), "input": "in.npy", "shapes": ("x=1x3", "N=8"), "threads": None, "seed": 7,
-        "use": "once", "budget": "5ms@p99",
+        "use": "once", "budget": "5ms@p99", "runtime": None,
     }  # fmt: skip
     assert (flow.options["time_budget_s"], flow.options["samples"], flow.options["notebook"]) == (3.0, 40, None)
 
@@ -162,6 +169,23 @@ def test_the_html_file_is_written_whole_and_only_with_force_over_another(flow: F
     assert [entry.name for entry in tmp_path.iterdir() if "page" in entry.name] == ["page.html"]
 
 
+@pytest.mark.parametrize("arguments", [["diagnose", "m.onnx"], ["show", "last"], ["report", "last"]])
+def test_html_on_stdout_is_the_file_and_nothing_else(
+    flow: Flow, run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored_run: Run, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Notebook.open(tmp_path / "notebook.sqlite") as book:
+        book.add(stored_run)
+    assert run(*arguments, "--html", "page.html")[0] == 0
+    code, out, err = run(*arguments, "--html", "-")
+    assert (code, err) == (0, "")
+    assert out == (tmp_path / "page.html").read_text("utf-8")
+    code, out, err = run(*arguments, "--html", "-", "--json")
+    assert (code, out) == (2, "")
+    assert "one of --json and --html -" in err
+    assert sorted(file.name for file in tmp_path.glob("*")) == ["notebook.sqlite", "page.html"]
+
+
 @pytest.mark.parametrize("path", ["/", "nowhere/page.html", "x" * 300, "a\0b", "/dev/null/x", ""])
 def test_a_file_that_cannot_be_written_is_known_beforehand(flow: Flow, run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.chdir(tmp_path)
@@ -192,8 +216,14 @@ def test_the_page_is_not_lost_when_the_file_fails(flow: Flow, run: Call, tmp_pat
 def test_an_argument_that_is_not_utf8_is_refused(flow: Flow, run: Call) -> None:
     code, _, err = run("diagnose", "m\udcff.onnx")
     assert code == 2
-    assert "UTF-8" in err
+    assert err == r"ridgeline: expected arguments in UTF-8; found: b'm\xff.onnx'; to do: write it in UTF-8" + "\n"
     assert flow.calls == 0
+
+
+def test_a_file_whose_name_is_not_utf8_is_to_be_renamed(flow: Flow, run: Call, tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/m\xff.onnx"
+    with open(path, "w"):
+        assert run("diagnose", os.fsdecode(path))[2].endswith("; to do: rename the file or folder\n")
 
 
 def test_hostile_names_do_not_reach_the_terminal(flow: Flow, run: Call, full_diagnosis: Diagnosis) -> None:

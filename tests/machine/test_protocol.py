@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ridgeline.core import ReadError, RidgelineError, TargetFailed, errors
+from ridgeline.core import ReadError, RidgelineError, TargetFailed, UsageError, errors
 from ridgeline.machine.protocol import MAX_FRAME_BYTES, Failure, Frames, Message, failure_of, frame, message, rebuild, value_of
 
 plain = st.recursive(
@@ -52,6 +53,12 @@ def test_every_error_comes_back_as_itself(kind: type[RidgelineError]) -> None:
     assert type(back) is kind
     assert (back.found, back.remedy) == ("found", "remedy")
     frame(Message(kind="failure", failure=failure_of(error)))  # even with a lone surrogate in it
+
+
+def test_a_name_that_is_not_utf8_is_refused_in_one_line() -> None:
+    with pytest.raises(UsageError, match="UTF-8") as caught:
+        frame(message("call", {"path": os.fsdecode(b"/a\xff/b")}))
+    assert r"b'/a\xff/b'" in caught.value.found
 
 
 @pytest.mark.parametrize("kind", ["Exception", "annotations", "nothing", "ClassVar"])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ridgeline.core import Column, OutOfRange, TargetFailed, UsageError
+from ridgeline.core import BackendUnavailable, Column, OutOfRange, RidgelineError, TargetFailed, UsageError
 from ridgeline.machine import Limits, Worker
 
 from .in_child import Answer
@@ -203,10 +203,22 @@ def test_shown_output_goes_to_stderr_not_to_stdout() -> None:
     assert done.stderr.startswith(b"x" * 80)
 
 
-@pytest.mark.parametrize("function", ["close_everything", "write_everywhere"])
+@pytest.mark.parametrize("function", ["close_everything", "close_requests", "write_everywhere"])
 def test_a_target_that_breaks_the_pipes_is_named(worker: Worker, function: str) -> None:
-    failure(worker, function)
+    if function == "close_requests":
+        worker.call(f"in_child:{function}", {}, Any)  # the answer still arrives where only the way down is closed
+    assert "descriptors" in failure(worker, function).remedy
     assert not worker.alive
+
+
+@pytest.mark.parametrize(("module", "kind"), [("torch", BackendUnavailable), ("no_such_module", TargetFailed), ("torch.no_such", TargetFailed)])
+def test_a_module_that_is_missing_is_named_with_its_place(shared: Worker, module: str, kind: type[RidgelineError]) -> None:
+    with pytest.raises(RidgelineError) as caught:
+        shared.call("in_child:miss_module", {"name": module}, Any)
+    assert type(caught.value) is kind
+    assert f"{module}, which the target imports" in caught.value.expected
+    assert "in_child.py:" in caught.value.found
+    assert ("ridgeline[torch]" in caught.value.remedy) is (kind is BackendUnavailable)
 
 
 # ---- ends ----------------------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ridgeline.core import TargetFailed, UsageError
+from ridgeline.core import BackendUnavailable, TargetFailed, UsageError
 from ridgeline.targets import ProcessFlavour, parse_target, prepare, run_command, starting_s
 from ridgeline.targets.watching import Watch
 
@@ -184,6 +184,25 @@ def test_a_script_that_fails_is_named(tmp_path: Path) -> None:
     script.write_text("import sys; sys.exit('enough')")
     with pytest.raises(TargetFailed, match=r"script\.py.*enough"):
         prepare(parse_target(str(script)))
+
+
+_MISSES = "raise ModuleNotFoundError(\"No module named '{0}'\", name='{0}')"
+
+
+def test_a_script_without_a_package_of_an_extra_names_the_extra(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("\n" + _MISSES.format("ray"))
+    with pytest.raises(BackendUnavailable, match=r"ray.*script\.py:2.*ridgeline\[ray\]"):
+        prepare(parse_target(str(script)))
+    script.write_text(_MISSES.format("no_such_module"))
+    with pytest.raises(TargetFailed, match=r"script\.py:1; to do: install no_such_module"):
+        prepare(parse_target(str(script)))
+
+
+def test_what_another_interpreter_misses_is_no_extra_of_ours() -> None:
+    said = "ModuleNotFoundError: No module named 'ray'"
+    with pytest.raises(TargetFailed, match="install ray"):
+        run_command(["sh", "-c", f'echo \'  File "/m.py", line 1\' >&2; echo "{said}" >&2; exit 1'])
 
 
 def test_starting_takes_time() -> None:

@@ -238,7 +238,7 @@ def test_integers_are_not_made_narrower(tmp_path: Path) -> None:
         (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
         (b"PK\x03\x04....", "a zip archive"),
         (b"\x1f\x8b\x08....", "a compressed file"),
-        (b"\x1c\x00\x00\x00TFL3....", "TensorFlow Lite"),
+        (b"\x1c\x00\x00\x00TFL3....", "a TensorFlow Lite model; to do: rename it to .tflite"),
         (bytes(range(256)) * 4, "cut short or damaged"),
         (b"\x08", "cut short or damaged"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ridgeline.core import UsageError
+from ridgeline.core import BackendUnavailable, UsageError
 from ridgeline.targets import Prepared, PythonFlavour, load_module, parse_target, prepare
 
 PROGRAM = """
@@ -193,6 +193,21 @@ def test_source_that_does_not_load_names_the_line(tmp_path: Path, source: bytes,
     line = str(caught.value)
     assert said in line
     assert "\n" not in line
+
+
+def test_a_missing_package_of_an_extra_names_the_extra(tmp_path: Path) -> None:
+    (tmp_path / "needs.py").write_text("# comment\nraise ModuleNotFoundError('No module named ray', name='ray')\n")
+    with pytest.raises(BackendUnavailable) as caught:
+        prepared(tmp_path / "needs.py", "f")
+    assert "ray" in caught.value.expected
+    assert "needs.py:2" in caught.value.found
+    assert "ridgeline[ray]" in caught.value.remedy
+
+
+def test_a_missing_module_of_the_users_own_is_named(tmp_path: Path) -> None:
+    (tmp_path / "needs.py").write_text("import no_such_helper.part\ndef f(): pass\n")
+    with pytest.raises(UsageError, match=r"no_such_helper.*needs\.py:1.*install no_such_helper beside"):
+        prepared(tmp_path / "needs.py", "f")
 
 
 def test_what_a_file_raises_while_it_is_imported_passes(tmp_path: Path) -> None:

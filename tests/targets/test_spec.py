@@ -145,6 +145,17 @@ def test_threads_reach_the_pools_through_the_environment() -> None:
     assert found["OMP_NUM_THREADS"] == "1"  # what the person set goes first
 
 
+@pytest.mark.parametrize("text", ["model.onnx", "work.py", "work.py:work"])
+def test_a_folder_whose_name_is_not_utf8_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    inner = os.fsencode(folder) + b"/f\xff"
+    os.mkdir(inner)
+    os.rename(folder / text.partition(":")[0], inner + b"/" + text.partition(":")[0].encode())
+    monkeypatch.chdir(os.fsdecode(inner))
+    with pytest.raises(UsageError, match=r"UTF-8.*rename the folder") as caught:
+        parse_target(text)
+    assert r"f\xff" in caught.value.found
+
+
 # ---- shapes ------------------------------------------------------------------------------------------------------------------------------
 
 names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1).filter(lambda name: name.strip() == name)

@@ -100,6 +100,36 @@ def test_what_is_no_model(tmp_path, content) -> None:
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("content", "found", "remedy"),
+    [
+        (b"\x08\x08\x12\x07pytorch:\x00", "an ONNX model", "rename it to .onnx"),
+        (b"PK\x03\x04 and so on", "a zip archive", "unpack"),
+        (b"model: none", "a text file", "the model itself"),
+        (b"\xff\x00\xff\x00TFL\x00\xff\xfe", "TFL3", "again"),
+    ],
+)
+def test_what_it_is_instead_is_said(tmp_path, content, found, remedy) -> None:
+    path = tmp_path / "other.tflite"
+    path.write_bytes(content)
+    with pytest.raises(ReadError) as caught:
+        prepare(parse_target(str(path)))
+    assert found in caught.value.found
+    assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize("cut", [9, 100, 0.5, 0.9])
+def test_a_model_that_was_cut_short_is_said_in_our_words(tmp_path, cut) -> None:
+    made = lite()
+    x = made.tensor("x", 2, 2)
+    content = bytes(made.finished(x, made.operator("RELU", [x], made.tensor("y", 2, 2))))
+    path = tmp_path / "cut.tflite"
+    path.write_bytes(content[: cut if isinstance(cut, int) else int(cut * len(content))])
+    with pytest.raises(ReadError) as caught:
+        prepare(parse_target(str(path)))
+    assert "cut short or damaged" in caught.value.found
+
+
 def test_an_operator_that_litert_does_not_have(tmp_path) -> None:
     made = lite()
     x = made.tensor("x", 2, 2)

@@ -1,7 +1,7 @@
 """`ridgeline diagnose TARGET`: the main job.
 
 Options of ours come before TARGET; what follows a target that takes arguments (`file.py ARGS…`, `-- COMMAND ARGS…`) belongs to it, untouched.
-A target that takes none (`model.onnx`, `model.tflite`, `file.py:function`) may have our options behind it as well.
+A target that takes none (`model.onnx`, `model.tflite`, `model.xml`, `file.py:function`) may have our options behind it as well.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import shlex
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ridgeline.machine import write_atomic
 from ridgeline.reporting import html_report, page
 
 from .options import colour_option, json_option, notebook_options, opened, quiet_option
-from .output import emit_document, emit_page, reserve
+from .output import STDOUT, emit_document, emit_html, emit_page, reserve_html, stdout_options
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = ["diagnose"]
 _FAILED, _INCONCLUSIVE = 1, 3
 # Fills the place of TARGET where a command stands behind `--`; never looked at.
 _NO_TARGET = "--"
+_NO_PROGRAMS = (".onnx", ".tflite", ".xml", ".py")
 
 
 class _TargetCommand(click.Command):
@@ -49,18 +51,28 @@ class _TargetCommand(click.Command):
             return super().parse_args(ctx, [*ours, _NO_TARGET, *rest])
         # `file.py` takes arguments; of every other form they would have no meaning, so that what follows can only be ours.
         ctx.allow_interspersed_args = bool(rest) and not rest[0].endswith(".py")
-        left = super().parse_args(ctx, args)
+        if rest and not _other_form(rest[0]) and shutil.which(rest[0]) is not None:
+            raise click.UsageError(f"{rest[0]} is a program, and a program goes after --; did you mean {_after_dashes(ours, rest)}?", ctx)
+        try:
+            left = super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if not rest or _other_form(rest[0]):
+                raise
+            message = f"no such option {error.option_name}; if {rest[0]} is a program: {_after_dashes(ours, rest)}"
+            raise click.UsageError(message, ctx) from error
         if ctx.allow_interspersed_args and ctx.params.get("arguments"):
-            raise click.UsageError(_no_arguments(ctx.params["target"], ctx.params["arguments"]), ctx)
+            found = " ".join(ctx.params["arguments"])
+            raise click.UsageError(f"{ctx.params['target']} takes no arguments; found: {found}", ctx)
         return left
 
 
-def _no_arguments(target: str, arguments: tuple[str, ...]) -> str:
-    """What is wrong with arguments behind a target that takes none; a program is meant as a command line."""
-    found = f"{target} takes no arguments; found: {' '.join(arguments)}"
-    if "." in target or ":" in target or shutil.which(target) is None:
-        return found
-    return f"{target} is a program; did you mean `ridgeline diagnose -- {shlex.join([target, *arguments])}`?"
+def _other_form(target: str) -> bool:
+    """Whether a target is written as a model, a Python file or a function, none of which is a program even where it may be executed."""
+    return ":" in target or target.lower().endswith(_NO_PROGRAMS)
+
+
+def _after_dashes(ours: Sequence[str], command: Sequence[str]) -> str:
+    return f"`{shlex.join(['ridgeline', 'diagnose', *ours, '--', *command])}`"
 
 
 @click.command(cls=_TargetCommand, no_args_is_help=True, options_metavar="[OPTIONS]")
@@ -68,7 +80,10 @@ def _no_arguments(target: str, arguments: tuple[str, ...]) -> str:
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--input", "input_path", metavar="FILE|DIR", help="Inputs of a model: .npy, .npz, or a directory of them. [default: generated]")
 @click.option("--shape", "shapes", metavar="NAME=1x3x224x224", multiple=True, help="Shape of an input, or size of a symbolic axis (N=8); repeatable.")
-@click.option("--budget", metavar="TIME[@p99]", help="Time a call may take, such as 33.3ms@p99.")
+@click.option(
+    "--runtime", type=click.Choice(["onnxruntime", "openvino"]), help="What runs model.onnx. [default: onnxruntime; model.xml is for OpenVINO]"
+)
+@click.option("--budget", metavar="TIME[@median|@p99]", help="Time a call may take: 33.3ms or 33.3ms@p50 at the median, 33.3ms@p99.")
 @click.option(
     "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="Whether each start is used for one call."
 )
@@ -79,14 +94,14 @@ def _no_arguments(target: str, arguments: tuple[str, ...]) -> str:
 @click.option("--try-budget", metavar="SECONDS", type=click.FloatRange(min=1.0, max=86400.0), help="About how long to try. [default: 90]")
 @click.option(
     "--allow-precision",
-    type=click.Choice(["bf16", "fp16", "none"]),
+    type=click.Choice(["bf16", "fp16", "int8", "none"]),
     multiple=True,
     help="Lower precision that may be tried; repeatable. [default: none]",
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of generated inputs.")
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
-@click.option("--html", "html_path", metavar="FILE", help="Write a report with charts as one HTML file as well.")
+@click.option("--html", "html_path", metavar="FILE", help="Write a report with charts as one HTML file as well; - is stdout, without the page.")
 @click.option("--force", is_flag=True, help="Write over FILE if it exists.")
 @click.option("--strict", is_flag=True, help="Exit with 3 where the verdict is inconclusive.")
 @click.option("--fail-on", type=click.Choice(["budget"]), help="Exit with 1 where the budget is missed.")
@@ -97,8 +112,9 @@ def _no_arguments(target: str, arguments: tuple[str, ...]) -> str:
 def diagnose(ctx: click.Context, /, **given: Any) -> int:
     """Say how long TARGET really takes, where the time goes, what binds, which fix to make and what that fix is worth.
 
-    TARGET is model.onnx, model.tflite, file.py:function (no arguments; it is the workload, or returns it), package.module:function, file.py with its
-    ARGS, or -- COMMAND ARGS. Options come before TARGET; behind file.py and -- everything belongs to the target.
+    TARGET is model.onnx, model.tflite, model.xml (OpenVINO), file.py:function (no arguments; it is the workload, or returns it),
+    package.module:function, file.py with its ARGS, or -- COMMAND ARGS. Options come before TARGET; behind file.py and -- everything belongs to the
+    target.
     """
     if given["as_json"] and given["as_markdown"]:
         raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")
@@ -109,7 +125,7 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
     if given["time_budget"] is not None and not math.isfinite(given["time_budget"]):
         raise UsageError("a time budget in seconds", found=str(given["time_budget"]), remedy="give a finite number")
     _check_trying(given)
-    file = reserve(given["html_path"], force=given["force"]) if given["html_path"] is not None else None
+    file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))
     target = None if ctx.meta.get("ridgeline.command") else given["target"]
     facts: list[Facts] = []
     diagnosis = _measured(target, given, facts, ctx.meta.get("ridgeline.line", ""))
@@ -142,6 +158,7 @@ def _measured(target: str | None, given: dict[str, Any], facts: list[Facts], lin
         seed=given["seed"],
         use=given["use"],
         budget=given["budget"] or "",
+        runtime=given["runtime"],
     )
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
         try:
@@ -170,7 +187,9 @@ def _trying(given: dict[str, Any]) -> Trying:
 
 def _write(diagnosis: Diagnosis, facts: list[Facts], given: dict[str, Any], file: Path | None) -> None:
     """The page or the JSON on stdout first: should the file fail, the result is not lost."""
-    if given["as_json"]:
+    if given["html_path"] == STDOUT:
+        emit_html(html_report(diagnosis, facts[-1] if facts else None))
+    elif given["as_json"]:
         emit_document(diagnosis)
     else:
         emit_page(page(diagnosis), no_colour=given["no_colour"], as_markdown=given["as_markdown"])
@@ -179,11 +198,17 @@ def _write(diagnosis: Diagnosis, facts: list[Facts], given: dict[str, Any], file
 
 
 def _exit_code(diagnosis: Diagnosis, given: dict[str, Any]) -> int:
-    truth = diagnosis.ground_truth
     if given["fail_on"] == "budget":
-        state = parse_budget(given["budget"]).state(truth) if truth else "undecided"
+        # Which calls it is held against is the diagnosis's to say: the first ones with --use once.
+        state = _budget_state(diagnosis, given["budget"])
         if state == "missed":
             return _FAILED
         if state == "undecided" and given["strict"]:
             return _INCONCLUSIVE
     return _INCONCLUSIVE if given["strict"] and diagnosis.bound == "inconclusive" else 0
+
+
+def _budget_state(diagnosis: Diagnosis, budget: str) -> str:
+    if diagnosis.budget_state is not None:
+        return diagnosis.budget_state.state
+    return parse_budget(budget).state(diagnosis.ground_truth) if diagnosis.ground_truth else "undecided"

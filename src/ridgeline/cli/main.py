@@ -15,7 +15,7 @@ from typing import TextIO
 
 import click
 
-from ridgeline.core import RidgelineError
+from ridgeline.core import RidgelineError, UsageError
 
 from .app import cli
 
@@ -70,7 +70,8 @@ def _checked(arguments: Sequence[str]) -> list[str]:
             try:
                 argument.encode()
             except UnicodeEncodeError:
-                raise click.UsageError(f"expected arguments in UTF-8; found: {os.fsencode(argument)!r}; to do: rename the file") from None
+                remedy = "rename the file or folder" if os.path.lexists(argument) else "write it in UTF-8"
+                raise UsageError("arguments in UTF-8", found=repr(os.fsencode(argument)), remedy=remedy) from None
     return list(arguments)
 
 

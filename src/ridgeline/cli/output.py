@@ -6,7 +6,9 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -15,7 +17,10 @@ from ridgeline.core import MemoryBlobs, UsageError
 from ridgeline.core.documents import encode
 from ridgeline.reporting import Page, markdown, terminal
 
-__all__ = ["colour_wanted", "emit_document", "emit_page", "page_width", "reserve"]
+__all__ = ["STDOUT", "colour_wanted", "emit_document", "emit_html", "emit_page", "page_width", "reserve", "reserve_html", "stdout_options"]
+
+#: The name of a file that stands for stdout.
+STDOUT = "-"
 
 
 def colour_wanted(no_colour: bool) -> bool:
@@ -38,6 +43,30 @@ def emit_page(page: Page, *, no_colour: bool = False, as_markdown: bool = False)
 def emit_document(document: msgspec.Struct) -> None:
     """Write a document to stdout as JSON in UTF-8, long columns as summaries, and a newline."""
     click.echo(encode(document, MemoryBlobs()) + b"\n", nl=False)
+
+
+def emit_html(html: str) -> None:
+    """Write an HTML file to stdout, as bytes: it says of itself that it is UTF-8, whatever the terminal speaks."""
+    click.echo(html.encode(), nl=False)
+
+
+def reserve_html(path: str | None, *, force: bool, others: Sequence[str] = ()) -> Path | None:
+    """The file of `--html`, checked as `reserve` does; `None` without the option and for `-`, which is stdout and so stands alone.
+
+    Args:
+        others: options that write to stdout and were given.
+
+    Raises:
+        UsageError: as `reserve`, or `-` beside one of `others`.
+    """
+    if path == STDOUT and others:
+        raise UsageError(f"one of {others[0]} and --html {STDOUT}", found="both on stdout", remedy="give the file a name")
+    return None if path in (None, STDOUT) else reserve(str(path), force=force)
+
+
+def stdout_options(given: Mapping[str, Any]) -> list[str]:
+    """Those of `--json` and `--markdown` that were given."""
+    return [option for name, option in (("as_json", "--json"), ("as_markdown", "--markdown")) if given[name]]
 
 
 def reserve(path: str, *, force: bool) -> Path:

@@ -13,7 +13,7 @@ from ridgeline.notebook import RunSummary
 from ridgeline.reporting import html_report, log_table, page, promises_page, run_page, run_report
 
 from .options import colour_option, json_option
-from .output import emit_document, emit_page, reserve
+from .output import STDOUT, emit_document, emit_html, emit_page, reserve_html, stdout_options
 
 __all__ = ["log", "show"]
 
@@ -65,7 +65,7 @@ def _promises(notebook: str | None, target: str | None, *, as_json: bool, no_col
 @click.argument("run", metavar="ID")
 @click.option("--replay", is_flag=True, help="Draw the verdict again from what was measured, with the rules of this version.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
-@click.option("--html", "html_path", metavar="FILE", help="Write its report with charts as one HTML file as well.")
+@click.option("--html", "html_path", metavar="FILE", help="Write its report with charts as one HTML file as well; - is stdout, without the page.")
 @click.option("--force", is_flag=True, help="Write over FILE if it exists.")
 @_notebook_option
 @json_option
@@ -79,16 +79,20 @@ def show(*, run: str, **given: Any) -> int:
         raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")
     if run.startswith("-") and not run[1:].isdecimal():
         raise UsageError("an option of `ridgeline show`", found=run, remedy="see `ridgeline show --help`")
-    file = reserve(given["html_path"], force=given["force"]) if given["html_path"] is not None else None
+    file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))
     stored = stored_run(given["notebook"], run)
     shown = again_from(stored) if given["replay"] else stored
-    drawn = page(shown) if isinstance(shown, Diagnosis) else run_page(shown)
-    if given["as_json"]:
+    # The same file as `ridgeline report` writes; a verdict drawn again stands on the same facts.
+    html = ""
+    if given["html_path"] is not None:
+        html = html_report(shown, stored.facts, at=stored.at) if isinstance(shown, Diagnosis) else run_report(shown)
+    if given["html_path"] == STDOUT:
+        emit_html(html)
+    elif given["as_json"]:
         emit_document(shown)
     else:
+        drawn = page(shown) if isinstance(shown, Diagnosis) else run_page(shown)
         emit_page(drawn, no_colour=given["no_colour"], as_markdown=given["as_markdown"])
     if file is not None:
-        # The same file as `ridgeline report` writes; a verdict drawn again stands on the same facts.
-        written = html_report(shown, stored.facts, at=stored.at) if isinstance(shown, Diagnosis) else run_report(shown)
-        write_atomic(file, written.encode())
+        write_atomic(file, html.encode())
     return 0

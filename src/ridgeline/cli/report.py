@@ -10,7 +10,7 @@ from ridgeline.machine import write_atomic
 from ridgeline.reporting import run_report
 
 from .options import json_option
-from .output import emit_document, reserve
+from .output import STDOUT, emit_document, emit_html, reserve, reserve_html
 
 __all__ = ["report"]
 
@@ -39,15 +39,12 @@ def report(run: str, html_path: str | None, force: bool, notebook: str | None, a
 
     if run.startswith("-") and not run[1:].isdecimal():
         raise UsageError("an option of `ridgeline report`", found=run, remedy="see `ridgeline report --help`")
-    if html_path == "-":
-        if as_json:
-            raise UsageError("one of --json and --html -", found="both", remedy="give the file a name")
-        # Bytes: the document says that it is UTF-8, whatever the terminal speaks.
-        click.echo(run_report(show(notebook, _identity(run))).encode(), nl=False)
-        return 0
     # A name that was given is checked before the notebook is opened, one of ours needs the id first.
-    file = reserve(html_path, force=force) if html_path is not None else None
+    file = reserve_html(html_path, force=force, others=["--json"] if as_json else [])
     stored = show(notebook, _identity(run))
+    if html_path == STDOUT:
+        emit_html(run_report(stored))
+        return 0
     file = file or reserve(f"ridgeline-{stored.id}.html", force=force)
     written = run_report(stored).encode()
     write_atomic(file, written)

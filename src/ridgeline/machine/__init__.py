@@ -4,11 +4,15 @@ from .clock import ClockWatch, Watched, read_clock
 from .ending import cpu_limit_reached, signal_name
 from .files import cache_directory, write_atomic
 from .host import read_machine
+from .last_words import last_words, missing_in, shortened
+from .missing import missing_extra
 from .processes import process_tree, thread_ids
+from .scratch import scratch_folder
 from .software import commit_of, software_versions
 from .worker import Limits, Worker
 
 __all__ = [
-    "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "process_tree", "read_clock", "read_machine",
-    "signal_name", "software_versions", "thread_ids", "write_atomic",
+    "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "last_words", "missing_extra",
+    "missing_in", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened", "signal_name",
+    "software_versions", "thread_ids", "write_atomic",
 ]  # fmt: skip

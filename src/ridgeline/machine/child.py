@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import faulthandler
 import fcntl
 import importlib
@@ -19,21 +20,27 @@ import resource
 import signal
 import sys
 import threading
+import time
 import traceback
 import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ridgeline.core import MemoryBlobs, RidgelineError, TargetFailed, UsageError
 from ridgeline.core.documents import from_builtins
 
-from .ending import LIBRARIES
+from .last_words import LIBRARIES
+from .missing import missing_extra
 from .protocol import Failure, Frames, Message, failure_of, frame, message, value_of
 
 __all__ = ["main"]
 
+T = TypeVar("T")
+
 _SET_CHILD_SUBREAPER = 36
+# Longer than the parent takes to notice; bounded, since it may be gone as well.
+_WAIT_FOR_END_S = 30.0
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
@@ -95,7 +102,7 @@ class _Channel:
     def receive(self) -> Message | None:
         while not self._waiting:
             self._leave_if_forked()
-            data = os.read(self._requests, 1 << 20)
+            data = self._use(os.read, self._requests, 1 << 20)
             if not data:
                 return None
             self._waiting += self._frames.feed(data)
@@ -107,7 +114,7 @@ class _Channel:
         data = memoryview(frame(content))
         with self._lock:
             while data:
-                data = data[os.write(self._results, data) :]
+                data = data[self._use(os.write, self._results, data) :]
 
     def send_answer(self, request: Message) -> None:
         try:
@@ -116,6 +123,22 @@ class _Channel:
             if isinstance(error, BrokenPipeError | ConnectionError):
                 os._exit(1)
             self.send(Message(kind="failure", failure=_failure(error)))
+
+    def _use(self, action: Callable[..., T], *arguments: Any) -> T:
+        """Read from or write to our pipes.
+
+        Where the target has closed them nothing can be said any more: the parent sees the end of the results, says that, and ends this process, whose
+        own end would look like a crash.
+        """
+        try:
+            return action(*arguments)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            with contextlib.suppress(OSError):
+                os.close(self._results)
+            time.sleep(_WAIT_FOR_END_S)
+            os._exit(1)
 
     def _leave_if_forked(self) -> None:
         # A target that forks and returns twice would otherwise answer twice.
@@ -168,7 +191,16 @@ def _failure(error: BaseException) -> Failure:
     if isinstance(error, MemoryError):
         remedy = "give the target more memory or a smaller input"
         return _target_failed("memory enough for the target", f"{_describe(error)}{place}", remedy)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return _missing(error.name, error, place)
     return _target_failed("a target that runs without an error", f"{_describe(error)}{place}", "run the target on its own and mend it")
+
+
+def _missing(module: str, error: ModuleNotFoundError, place: str) -> Failure:
+    ours = missing_extra(module, place)
+    if ours is not None:
+        return failure_of(ours)
+    return _target_failed(f"a module {module}, which the target imports", f"{_text(error)}{place}", "install it beside ridgeline, or check the name")
 
 
 def _target_failed(expected: str, found: str, remedy: str) -> Failure:

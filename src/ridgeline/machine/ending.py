@@ -8,14 +8,12 @@ from __future__ import annotations
 import re
 import resource
 import signal
-import sysconfig
 
 from ridgeline.core import TargetFailed
 
-__all__ = ["LIBRARIES", "cpu_limit_reached", "crash_place", "ended", "signal_name"]
+from .last_words import last_words
 
-#: Where code lives that is not the user's own.
-LIBRARIES = tuple(sorted({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}))
+__all__ = ["cpu_limit_reached", "crash_place", "ended", "signal_name"]
 
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$')
 _REMEDIES = {
@@ -80,7 +78,7 @@ def ended(status: int, *, place: str = "", tail: str = "", memory_bytes: int | N
         tail: what it printed last.
         memory_bytes: its memory limit, since a library that meets it may abort instead of raising.
     """
-    said = f"; its last words: {' '.join(tail.split())[-400:]}" if tail.strip() else ""
+    said = f"; its last words: {last_words(tail)}" if tail.strip() else ""
     if status >= 0:
         found = f"it ended its process with exit code {status}{place}{said}"
         return TargetFailed("a target that returns", found=found, remedy="return from the function instead of ending the process")

@@ -7,11 +7,12 @@ columns travel as the compressed blobs that a stored document would have, in the
 
 from __future__ import annotations
 
+import os
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from ridgeline.core import MemoryBlobs, ReadError, RidgelineError, TargetFailed, errors
+from ridgeline.core import MemoryBlobs, ReadError, RidgelineError, TargetFailed, UsageError, errors
 from ridgeline.core.documents import from_builtins, to_builtins
 
 __all__ = ["MAX_FRAME_BYTES", "Failure", "Frames", "Message", "failure_of", "frame", "message", "rebuild", "value_of"]
@@ -72,8 +73,12 @@ def frame(content: Message) -> bytes:
 
     Raises:
         TargetFailed: more than `MAX_FRAME_BYTES`.
+        UsageError: a text that is not UTF-8, such as the name of a file.
     """
-    data = msgspec.msgpack.encode(content)
+    try:
+        data = msgspec.msgpack.encode(content)
+    except UnicodeEncodeError as error:
+        raise UsageError("names in UTF-8", found=repr(os.fsencode(error.object)), remedy="rename the file or folder") from error
     if len(data) > MAX_FRAME_BYTES:
         raise TargetFailed(f"a value of at most {MAX_FRAME_BYTES} bytes", found=f"{len(data)} bytes", remedy="return a summary instead")
     return len(data).to_bytes(_LENGTH_BYTES, "big") + data

@@ -22,7 +22,8 @@ import msgspec
 from ridgeline.core import ReadError, TargetFailed, UsageError
 from ridgeline.core.units import format_quantity
 
-from .ending import LIBRARIES, crash_place, ended
+from .ending import crash_place, ended
+from .last_words import LIBRARIES
 from .processes import end_all, process_tree, started
 from .protocol import Frames, Message, frame, message, rebuild, value_of
 from .spawning import command_line, cpu_s, own, pipe, start

@@ -19,9 +19,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from ridgeline.core import TargetFailed, TargetInfo, UsageError
+from ridgeline.core import RidgelineError, TargetFailed, TargetInfo, UsageError
 from ridgeline.core.units import format_quantity
-from ridgeline.machine import cpu_limit_reached, process_tree, signal_name
+from ridgeline.machine import cpu_limit_reached, last_words, missing_extra, missing_in, process_tree, signal_name
 
 from .in_process import inside_of
 from .prepared import Prepared, ProcessFlavour
@@ -171,13 +171,26 @@ def _hear(descriptor: int, tail: bytearray) -> bool:
     return bool(data)
 
 
-def _failed(argv: Sequence[str], status: int, tail: bytearray, used_s: float) -> TargetFailed:
+def _failed(argv: Sequence[str], status: int, tail: bytearray, used_s: float) -> RidgelineError:
     how = f"exit code {status}" if status > 0 else f"ended by {signal_name(-status)}"
-    said = " ".join(tail.decode("utf-8", "replace").split())[-400:]
+    said = tail.decode("utf-8", "replace")
     name = os.path.basename(argv[1] if argv[0] == sys.executable and len(argv) > 1 else argv[0])
-    found = how + (f"; its last words: {said}" if said else "")
-    remedy = "raise the limit on CPU time (ulimit -t), which it reached" if cpu_limit_reached(status, used_s) else "run it on its own and mend it"
+    absent = missing_in(said)
+    ours = missing_extra(*absent) if absent and _runs_here(argv) else None
+    if ours is not None:
+        return ours
+    found = how + (f"; its last words: {last_words(said)}" if said.strip() else "")
+    remedy = "raise the limit on CPU time (ulimit -t), which it reached" if cpu_limit_reached(status, used_s) else _remedy(absent)
     return TargetFailed(f"{name} to end with exit code 0", found=found, remedy=remedy)
+
+
+def _runs_here(argv: Sequence[str]) -> bool:
+    """Whether the program is a Python program of this very interpreter: another has packages of its own."""
+    return argv[0] == sys.executable or inside_of(argv) is not None
+
+
+def _remedy(absent: tuple[str, str] | None) -> str:
+    return f"install {absent[0]} for the Python that runs it, or check the name" if absent else "run it on its own and mend it"
 
 
 def _end_tree(process: subprocess.Popen[bytes]) -> None:

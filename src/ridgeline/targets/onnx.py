@@ -15,6 +15,7 @@ from typing import Any
 from ridgeline.core import BackendUnavailable, ReadError
 from ridgeline.machine import read_machine
 
+from .first_bytes import what_it_is
 from .onnx_external import missing_weights
 from .onnx_inputs import InputSlot, feeds_for, trial_feeds
 from .prepared import OnnxFlavour, Prepared
@@ -22,7 +23,7 @@ from .source import Transform
 from .spec import TargetSpec
 from .surroundings import model_info
 
-__all__ = ["prepare_onnx"]
+__all__ = ["prepare_onnx", "refuse_size"]
 
 #: protobuf's limit for one message.
 _LARGEST_BYTES = 2**31 - 1
@@ -39,7 +40,7 @@ def prepare_onnx(spec: TargetSpec, transform: Transform | None = None) -> Prepar
         BackendUnavailable: onnxruntime is not installed.
     """
     path = spec.path or ""
-    _refuse_size(path)
+    refuse_size(path)
     runtime = _runtime()
     threads = spec.threads or read_machine().cpus_usable
     options = _options_maker(runtime, threads)
@@ -111,7 +112,7 @@ def _load(runtime: Any, path: str, make: Callable[..., Any]) -> Any:
 
 def _why_not(path: str, error: Exception) -> ReadError:
     name = os.path.basename(path)
-    what = _looks_like(path)
+    what = what_it_is(path)
     if what:
         return ReadError(f"an ONNX model in {name}", found=what[0], remedy=what[1])
     missing = missing_weights(path)
@@ -137,33 +138,11 @@ def _short(error: Exception) -> str:
     return re.sub(r"\S+\.(cc|h):\d+ .*?\) (?=[A-Z])", "", text)
 
 
-def _refuse_size(path: str) -> None:
+def refuse_size(path: str) -> None:
+    """Raise `ReadError` for an empty file, and for one above protobuf's limit."""
     size = os.path.getsize(path)
     if size == 0:
         raise ReadError(f"an ONNX model in {os.path.basename(path)}", found="an empty file", remedy="copy or export the model again")
     if size > _LARGEST_BYTES:
         remedy = "save its weights as external data (onnx.save with save_as_external_data=True)"
         raise ReadError("a model file of at most 2 GiB, the limit of protobuf", found=f"{size} bytes in {os.path.basename(path)}", remedy=remedy)
-
-
-def _looks_like(path: str) -> tuple[str, str] | None:
-    """What a file that is no model is, by its first bytes, and the remedy."""
-    with open(path, "rb") as file:
-        head = file.read(512)
-    if head.startswith(b"version https://git-lfs"):
-        return "a Git LFS pointer, not the file itself", "run git lfs pull"
-    if head.startswith(b"PK\x03\x04"):
-        return "a zip archive", "unpack it, or export the model to ONNX"
-    if head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")):
-        return "a compressed file", "unpack it first"
-    if head[4:8] == b"TFL3":
-        return "a TensorFlow Lite model", "convert it to ONNX"
-    try:
-        text = head.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.start < len(head) - 4:  # else only a character cut in two at the end
-            return None
-        text = head[: error.start].decode("utf-8")
-    if all(char.isprintable() or char in "\n\r\t" for char in text):
-        return f"a text file that begins {text[:40]!r}", "give the model itself"
-    return None

@@ -18,7 +18,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from ridgeline.core import UsageError
+from ridgeline.core import RidgelineError, UsageError
+from ridgeline.machine import missing_extra
 
 __all__ = ["Transform", "compiled_file", "import_module", "is_own_file", "load_module", "own_files", "put_first_on_path"]
 
@@ -171,12 +172,22 @@ def _run(load: Callable[[], Any], what: str) -> Any:
         found = f"{error.filename or what}{line}: {error.msg}"
         raise UsageError("Python source without errors", found=found, remedy="mend the line") from error
     except ImportError as error:
-        place = _line_of(error)
-        raise UsageError(f"{what} to be imported", found=f"{error}{place}", remedy="install what is missing, or check the name") from error
+        raise _not_imported(error, what) from error
     except (OSError, UnicodeDecodeError, ValueError) as error:
         if _line_of(error):  # the file's own code raised it
             raise
         raise UsageError("a Python file that can be read", found=f"{what}: {error}", remedy="check the file") from error
+
+
+def _not_imported(error: ImportError, what: str) -> RidgelineError:
+    place = _line_of(error)
+    missing = isinstance(error, ModuleNotFoundError) and error.name
+    ours = missing_extra(error.name, place) if missing else None
+    if ours is not None:
+        return ours
+    # Without a place nothing of the user's was reached: it is the target itself that is not there.
+    remedy = f"install {error.name} beside ridgeline, or check the name" if missing and place else "check the name"
+    return UsageError(f"{what} to be imported", found=f"{error}{place}", remedy=remedy)
 
 
 def _line_of(error: BaseException) -> str:

@@ -19,14 +19,22 @@ from ridgeline.core import UsageError, parse_budget
 
 __all__ = ["TargetSpec", "parse_shapes", "parse_target", "worker_environment"]
 
-_FORMS = "write model.onnx, model.tflite, file.py:function, package.module:function, file.py ARGUMENTS, or -- COMMAND ARGUMENTS"
+_FORMS = "write model.onnx, model.tflite, model.xml, file.py:function, package.module:function, file.py ARGUMENTS, or -- COMMAND ARGUMENTS"
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _FUNCTION = _MODULE
 _MOST_THREADS = 4096
 _LARGEST_DIMENSION = 2**40
 #: Endings of what other tools write about a run, and of models in other formats.
 _PROFILES = (".json", ".json.gz", ".trace", ".pftrace", ".perfetto-trace", ".nsys-rep", ".ncu-rep", ".prof", ".pstats", ".perf", ".speedscope")
-_MODELS = (".pt", ".pth", ".pt2", ".safetensors", ".h5", ".keras", ".pb", ".engine", ".plan", ".mlmodel", ".gguf", ".ort", ".xml")
+_MODELS = (".pt", ".pth", ".pt2", ".safetensors", ".h5", ".keras", ".pb", ".engine", ".plan", ".mlmodel", ".gguf", ".ort")
+#: Kinds that are model files, whose inputs are ours to make.
+_MODEL_KINDS = ("onnx", "openvino", "tflite")
+#: Ending → kind, and what such a file is.
+_MODEL_SUFFIXES = {
+    ".onnx": ("onnx", "an ONNX model"),
+    ".tflite": ("tflite", "a TensorFlow Lite model"),
+    ".xml": ("openvino", "a model of OpenVINO"),
+}
 #: Variables that size the thread pools of math libraries; they are read once, when the library is loaded.
 _POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -36,7 +44,8 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         text: as the person wrote it.
-        kind: name of the entry point in `ridgeline.targets` that prepares it; ours are `onnx`, `tflite`, `python`, `script` and `command`.
+        kind: name of the entry point in `ridgeline.targets` that prepares it; ours are `onnx`, `openvino`, `tflite`, `python`, `script`,
+            `command`.
         path: absolute path of the model or source file.
         module: dotted name, where the target was written as one.
         function: attribute path of the function.
@@ -87,6 +96,7 @@ def parse_target(
     environment: Mapping[str, str] | None = None,
     use: Literal["once", "repeated"] = "repeated",
     budget: str = "",
+    runtime: str | None = None,
 ) -> TargetSpec:
     """Take a target apart.
 
@@ -97,6 +107,7 @@ def parse_target(
         shapes: `NAME=1x3x224x224`, `NAME=1,3,224,224` or `SYMBOL=8`, each.
         threads: at least 1, null to let the target decide.
         budget: as `core.parse_budget` reads it.
+        runtime: `onnxruntime` or `openvino` for `model.onnx`; null for the usual one.
 
     Raises:
         UsageError: no such file, a form that means nothing, or an option that does not fit the kind.
@@ -115,11 +126,12 @@ def parse_target(
             raise UsageError("a target without zero bytes", found=repr(word), remedy=_FORMS)
     bare = _command(arguments) if text is None else _classified(text, tuple(arguments))
     sizes = parse_shapes(shapes)
-    if bare.kind not in ("onnx", "tflite") and (input is not None or sizes):
+    if bare.kind not in _MODEL_KINDS and (input is not None or sizes):
         remedy = "let the function make its own inputs, or give a model"
         raise UsageError("--input and --shape for a model only", found=f"a {bare.kind} target", remedy=remedy)
     return msgspec.structs.replace(
         bare,
+        kind=_run_by(runtime, bare),
         input=_input(input),
         shapes=sizes,
         threads=threads or 0,
@@ -161,6 +173,17 @@ def worker_environment(spec: TargetSpec) -> dict[str, str]:
     return {**pools, **spec.environment}
 
 
+def _run_by(runtime: str | None, bare: TargetSpec) -> str:
+    """The kind that a runtime makes of a target."""
+    if runtime is None:
+        return bare.kind
+    fitting = {"onnx": ("onnxruntime", "openvino"), "openvino": ("openvino",)}.get(bare.kind, ())
+    if runtime not in fitting:
+        remedy = f"give one of {', '.join(fitting)}" if fitting else "leave --runtime out"
+        raise UsageError("a runtime that runs this target", found=f"{runtime} for {bare.text!r}", remedy=remedy)
+    return "openvino" if runtime == "openvino" else bare.kind
+
+
 def _command(arguments: Sequence[str]) -> TargetSpec:
     if not arguments or not arguments[0]:
         raise UsageError("a target", found="none", remedy=_FORMS)
@@ -181,10 +204,9 @@ def _classified(text: str, arguments: tuple[str, ...]) -> TargetSpec:
         return TargetSpec(text=text, kind="script", path=_regular(text, "a Python file"), arguments=arguments)
     if arguments:
         raise UsageError("arguments only after file.py or --", found=f"{text!r} with {list(arguments)}", remedy=_FORMS)
-    if suffix == ".onnx":
-        return TargetSpec(text=text, kind="onnx", path=_regular(text, "an ONNX model"))
-    if suffix == ".tflite":
-        return TargetSpec(text=text, kind="tflite", path=_regular(text, "a TensorFlow Lite model"))
+    if suffix in _MODEL_SUFFIXES:
+        kind, what = _MODEL_SUFFIXES[suffix]
+        return TargetSpec(text=text, kind=kind, path=_regular(text, what))
     _refuse_other_formats(text, suffix)
     if colon and place.lower().endswith(".py"):
         if not _FUNCTION.fullmatch(function):
@@ -247,4 +269,13 @@ def _existing(text: str, what: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(what, found=f"{text!r}: {reason}", remedy="check the path") from error
+    _refuse_undecodable(path, what)
     return path
+
+
+def _refuse_undecodable(path: str, what: str) -> None:
+    """A document is UTF-8, and so is every name in it; the folder's name is the one that nobody wrote on the command line."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{what} whose path is UTF-8", found=repr(os.fsencode(path)), remedy="rename the folder") from None

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ridgeline.core import BackendUnavailable, ReadError, RidgelineError, UsageError
-from ridgeline.machine import read_machine
+from ridgeline.machine import read_machine, shortened
 from ridgeline.work.tflite import load
 
+from .first_bytes import what_it_is
 from .onnx_inputs import InputSlot, feeds_for, trial_feeds
 from .prepared import Prepared
 from .source import Transform
@@ -65,7 +66,7 @@ def prepare_tflite(spec: TargetSpec, transform: Transform | None = None) -> Prep
     """
     path = spec.path or ""
     runtime = _runtime()
-    load(path)
+    _read(path)
     threads = spec.threads or read_machine().cpus_usable
     entries = _entries(runtime, path)
     slots = [_slot(entry, spec) for entry in entries]
@@ -96,6 +97,17 @@ def _runtime() -> Any:
     except ImportError as error:
         raise BackendUnavailable("ai-edge-litert for a TFLite model", found=str(error), remedy="pip install 'ridgeline[tflite]'") from error
     return interpreter
+
+
+def _read(path: str) -> None:
+    """Read the file; what is no model at all is named by what it is."""
+    try:
+        load(path)
+    except ReadError as error:
+        what = what_it_is(path, "tflite") if os.path.getsize(path) else None
+        if what is None:
+            raise
+        raise ReadError(f"a TensorFlow Lite model in {os.path.basename(path)}", found=what[0], remedy=what[1]) from error
 
 
 def _entries(runtime: Any, path: str) -> list[dict[str, Any]]:
@@ -152,7 +164,7 @@ def _attempt(runtime: Any, path: str, entries: Sequence[Mapping[str, Any]], arra
         interpreter = _made(runtime, path, {index: array.shape for index, array in by_index.items()}, 1, True)
         _caller(interpreter, by_index)()
     except (RidgelineError, RuntimeError, ValueError) as error:
-        return " ".join(str(error).split())[:300]
+        return shortened(str(error), 300)
     return ""
 
 
@@ -172,7 +184,7 @@ def _caller(interpreter: Any, arrays: Mapping[int, NDArray[Any]]) -> Callable[[]
 
 def _why_not(path: str, error: Exception, *, resized: bool = False) -> ReadError | UsageError:
     name = os.path.basename(path)
-    text = " ".join(str(error).split())[:300]
+    text = shortened(str(error), 300)
     if "unresolved custom op" in text or "Select TensorFlow op" in text:
         return ReadError(f"operators that LiteRT has in {name}", found=text, remedy="convert the model with builtin operators only")
     if "Op builtin_code out of range" in text or "version" in text.lower():

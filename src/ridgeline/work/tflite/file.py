@@ -101,7 +101,7 @@ def load(source: str | os.PathLike[str] | bytes) -> Model:
     try:
         return _model(schema, data, Budget(len(data), where), where)
     except _DAMAGE as error:
-        found = f"{len(data)} bytes that are no whole model: {str(error)[:120]}"
+        found = f"{len(data)} bytes that are no whole model: cut short or damaged"
         raise ReadError(f"a TensorFlow Lite model in {where}", found=found, remedy="copy or export the model again") from error
 
 

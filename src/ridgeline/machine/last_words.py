@@ -1,0 +1,64 @@
+"""What a process said before it failed, short enough for one line: of a Python traceback its last line and its place, else the end of the text."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+
+__all__ = ["LIBRARIES", "last_words", "missing_in", "shortened"]
+
+#: Where code lives that is not the user's own.
+LIBRARIES = tuple(sorted({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}))
+
+_FRAME = re.compile(r'^ +File "(?P<file>[^"\n]+)", line (?P<line>\d+)(, in (?P<function>.+))?$', re.MULTILINE)
+_HEAD = "Traceback (most recent call last):"
+_MOST = 400
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '(?P<module>[\w.]+)'")
+
+
+def last_words(said: str, most: int = _MOST) -> str:
+    """At most about `most` characters of it, cut between words.
+
+    >>> last_words("one two three", 8)
+    '… three'
+    """
+    block = said.rpartition(_HEAD)[2]
+    frames = list(_FRAME.finditer(block))
+    message = _message(block[frames[-1].end() :]) if frames else ""
+    if not message:
+        return shortened(said, most, end=True)
+    return shortened(message, most) + _place(frames)
+
+
+def missing_in(said: str) -> tuple[str, str] | None:
+    """The module whose absence ended a Python program, and its place as ` at FILE:LINE in FUNCTION`; `None` if it ended by anything else."""
+    found = _MISSING.match(last_words(said))
+    return (found["module"], last_words(said)[found.end() :]) if found else None
+
+
+def shortened(text: str, most: int = _MOST, *, end: bool = False) -> str:
+    """The first `most` characters of a text in one line, or the last ones, cut between words where there is one to cut at."""
+    words = " ".join(text.split())
+    if len(words) <= most:
+        return words
+    if end:
+        kept = words[-most:].partition(" ")[2] or words[-most:]
+        return f"… {kept}"
+    kept = words[:most].rpartition(" ")[0] or words[:most]
+    return f"{kept} …"
+
+
+def _message(after: str) -> str:
+    """What follows the last frame, without the lines of source and the marks below them."""
+    lines = after.splitlines()
+    while lines and (not lines[0].strip() or lines[0].startswith(" ")):
+        lines.pop(0)
+    return "\n".join(lines)
+
+
+def _place(frames: list[re.Match[str]]) -> str:
+    own = [frame for frame in frames if not frame["file"].startswith((*LIBRARIES, "<frozen"))]
+    last = (own or frames)[-1]
+    # The body of a file is no function that anybody named.
+    inside = "" if last["function"] in (None, "<module>") else f" in {last['function']}"
+    return f" at {last['file']}:{last['line']}{inside}"
