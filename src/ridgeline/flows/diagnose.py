@@ -76,6 +76,7 @@ def diagnose(
         record = Record(spec, notebook, command)
         budget = time_budget_s or DEFAULT_BUDGET_S
         _announce(prepared.first_s, budget, prepared.info.kind, report)
+        _announce_trying(prepared.first_s, trying, spec, report)
         bench = Bench(
             spec=spec,
             worker=worker,
@@ -103,6 +104,17 @@ def _announce(first_s: float | None, budget_s: float, kind: str, report: Report)
     more = first_s * (_CALLS_OF_LONG_COMMAND if kind == "command" else _CALLS_OF_LONG)
     took, budget, about = (format_quantity(seconds, "s") for seconds in (first_s, budget_s, more))
     report(f"note: one call takes {took}, the time budget is {budget}: this will take about {about} more", None)
+
+
+def _announce_trying(first_s: float | None, trying: Trying | None, spec: TargetSpec, report: Report) -> None:
+    """Say beforehand what trying does to the target, and whether its calls are too slow for anything to be tried."""
+    if trying is None:
+        return
+    report(
+        "note: --try calls the target over and over, in several processes at the same time: whatever a call changes outside happens as often", None
+    )
+    if first_s is not None and spec.use == "repeated" and not trying.allows(first_s):
+        report(f"note: if later calls take as long as the first, nothing can be tried: {trying.too_little(first_s)}", None)
 
 
 def _with_trials(found: Diagnosis, facts: Facts, spec: TargetSpec, trying: Trying, record: Record, report: Report) -> tuple[Facts, Diagnosis]:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from ridgeline.core import Action, ChangeTrial, Diagnosis, Experiment, Facts, NotComparable, OutputCheck, TargetInfo
-from ridgeline.flows.diagnose import diagnose
+from ridgeline.flows.diagnose import _announce_trying, diagnose
 from ridgeline.flows.promises import counted, promises
 from ridgeline.flows.show import replay
 from ridgeline.flows.trying import Trying, experiment_of, run_trial, try_changes
+from ridgeline.flows.trying.trying import _limit_s
 from ridgeline.machine import read_machine
 from ridgeline.notebook import Notebook
 from ridgeline.targets import parse_target
@@ -58,6 +59,12 @@ def raises():
         raise ValueError("no room")
     return 1
 
+def wrong_later():
+    return 2 if kept and next(counter) > 20 else 1
+
+def other_later():
+    return 2 if next(counter) > 20 else 1
+
 def raises_after_a_while():
     if kept and next(counter) > 20:
         raise ValueError("out of tickets")
@@ -78,7 +85,7 @@ def quiet(label: str, fraction: float | None) -> None:
 
 def try_one(program: Path, function: str, change: str = "keep-freed-memory"):
     spec = parse_target(f"{program}:{function}")
-    return run_trial(spec, find(change), read_machine(), seconds=0.3, left_s=60.0, call_s=1e-5, folder=program.parent, report=quiet)
+    return run_trial(spec, find(change), read_machine(), seconds=0.3, limit_s=60.0, call_s=1e-5, folder=program.parent, report=quiet)
 
 
 @pytest.mark.parametrize(
@@ -115,12 +122,24 @@ def test_a_child_that_fails_under_the_change_is_a_reason(program, function, word
     assert found.speedup is None
 
 
-def test_a_change_that_never_returns_is_ended(program, monkeypatch):
-    monkeypatch.setattr("ridgeline.flows.trying.trial._LONGEST_S", 5.0)
+def test_a_change_that_never_returns_is_ended_after_its_part_of_the_budget(program):
     spec = parse_target(f"{program}:hangs")
-    found = run_trial(spec, find("keep-freed-memory"), read_machine(), seconds=0.3, left_s=1.0, call_s=1e-5, folder=program.parent, report=quiet)
+    found = run_trial(spec, find("keep-freed-memory"), read_machine(), seconds=0.3, limit_s=1.0, call_s=1e-5, folder=program.parent, report=quiet)
     assert "still running" in found.failure
+    assert "--try-budget" in found.failure
     assert found.speedup is None
+
+
+@pytest.mark.parametrize(("left_s", "budget_s", "limit_s"), [(90.0, 90.0, 30.0), (10.0, 90.0, 10.0), (6.0, 6.0, 2.0), (-1.0, 6.0, 0.0)])
+def test_a_request_to_a_changed_target_has_a_third_of_the_budget(left_s, budget_s, limit_s):
+    assert _limit_s(left_s, budget_s) == pytest.approx(limit_s)
+
+
+def test_what_goes_wrong_only_in_later_calls_is_a_difference(program):
+    found = try_one(program, "wrong_later")
+    assert (found.output.state, "after many calls" in found.output.reason) == ("differs", True)
+    found = try_one(program, "other_later")
+    assert (found.output.state, "with or without" in found.output.reason) == ("unknown", True)
 
 
 def action(name: str) -> Action:
@@ -222,4 +241,16 @@ def test_a_call_too_slow_for_the_budget_is_not_begun(program, found, full_diagno
     slow = msgspec.structs.replace(found, ground_truth=truth)
     after = try_changes(slow, facts, spec, Trying(budget_s=90.0), report=quiet)
     assert after.trials == ()
-    assert all("at least 600 s of calls" in other.reason for other in after.untried)
+    assert after.untried
+    assert all("--try-budget 600 allows one" in other.reason for other in after.untried)
+
+
+def test_calls_too_slow_for_trying_are_said_beforehand(program):
+    spec, told = parse_target(f"{program}:same"), []
+    _announce_trying(30.0, Trying(budget_s=90.0), spec, lambda label, fraction: told.append(label))
+    assert ["several processes" in told[0], "--try-budget 600" in told[1]] == [True, True]
+    told.clear()
+    _announce_trying(1.0, Trying(budget_s=90.0), spec, lambda label, fraction: told.append(label))
+    assert len(told) == 1
+    _announce_trying(1.0, None, spec, lambda label, fraction: told.append(label))
+    assert len(told) == 1

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from ridgeline.core import ChangeTrial, Machine, NotComparable, OutputCheck, RidgelineError
+from ridgeline.core import ChangeTrial, Machine, NotComparable, OutputCheck, RidgelineError, TargetFailed
 from ridgeline.machine import Limits, Worker
 from ridgeline.measurement.agent import ChangedReport, ColdReport, WarmReport
 from ridgeline.measurement.medians import median_of
@@ -31,8 +32,10 @@ _AGENT = "ridgeline.measurement.agent"
 _PAIRS, _PAIRS_LEAST = 8, 6
 #: Pairs of processes, where starting them costs no more than the measuring.
 _ROUNDS = 2
-#: One request may take what is left of the time for trying, at least this long, and twenty calls more: compiling takes its time on a busy machine.
-_LONGEST_S = 30.0
+#: A request to the original, which is known to work, may take this long and twenty calls.
+_ORIGINAL_S = 600.0
+#: One to the changed target may take what it is given, or so many times what preparing the original took and a second, and twenty calls.
+_AS_PREPARING, _GRACE_S, _CALLS = 3.0, 1.0, 20.0
 _COLD_STARTS, _WARM_CALLS = 6, 5
 _UNKNOWN = OutputCheck(state="unknown", reason="the trial ended before outputs were compared")
 
@@ -47,20 +50,23 @@ class _Trial:
     change: Change
     machine: Machine
     seconds: float
-    left_s: float
+    limit_s: float
     call_s: float
     folder: Path
+    prepared_s: float = 0.0
     output: OutputCheck = _UNKNOWN
     pairs: list[BlockPair] = field(default_factory=list)
     rounds: int = 0
 
-    @property
-    def limit_s(self) -> float:
-        return max(_LONGEST_S, self.left_s) + 20.0 * self.call_s
+    def longest_s(self, *, changed: bool) -> float:
+        """Seconds that one request may take."""
+        if not changed:
+            return _ORIGINAL_S + _CALLS * self.call_s
+        return max(self.limit_s, _AS_PREPARING * self.prepared_s + _GRACE_S) + _CALLS * self.call_s
 
 
 def run_trial(
-    spec: TargetSpec, change: Change, machine: Machine, *, seconds: float, left_s: float, call_s: float, folder: Path, report: Report
+    spec: TargetSpec, change: Change, machine: Machine, *, seconds: float, limit_s: float, call_s: float, folder: Path, report: Report
 ) -> ChangeTrial:
     """Measure a change beside the original.
 
@@ -69,7 +75,7 @@ def run_trial(
         change: from the registry.
         machine: the host.
         seconds: for the blocks of both together; preparing comes on top.
-        left_s: seconds that are left for trying; preparing that takes longer is ended.
+        limit_s: seconds that the changed target may take for a request, a few calls apart; one that hangs is ended then.
         call_s: seconds of one call of the original.
         folder: for the outputs of the original.
         report: progress.
@@ -80,7 +86,7 @@ def run_trial(
     Raises:
         NotComparable: the change has no place in this target.
     """
-    trial = _Trial(spec=spec, change=change, machine=machine, seconds=seconds, left_s=left_s, call_s=call_s, folder=folder)
+    trial = _Trial(spec=spec, change=change, machine=machine, seconds=seconds, limit_s=limit_s, call_s=call_s, folder=folder)
     failure = ""
     try:
         if change.cold:
@@ -89,6 +95,10 @@ def run_trial(
             _rounds(trial, report)
     except NotComparable:
         raise
+    except TargetFailed as error:
+        failure = str(error)
+        if error.found.startswith("still running"):
+            failure = f"{change.name} did not come to an end: {error.expected}; found: {error.found}; to do: allow more time with --try-budget"
     except RidgelineError as error:
         failure = str(error)
     return _closed(trial, failure)
@@ -120,16 +130,20 @@ def _rounds(trial: _Trial, report: Report) -> None:
         with _worker(trial, changed=False) as original, _worker(trial, changed=True) as changed:
             report(f"preparing {trial.change.name}", number / rounds)
             _prepare(trial, original, changed=False)
+            trial.prepared_s = time.monotonic() - began
             _prepare(trial, changed, changed=True)
             if number == 0:
                 trial.output = _outputs(trial, original, changed)
             warm = [
-                worker.call(f"{_AGENT}:warm", {"budget_s": trial.seconds / 8}, WarmReport, timeout_s=trial.limit_s) for worker in (original, changed)
+                worker.call(f"{_AGENT}:warm", {"budget_s": trial.seconds / 8}, WarmReport, timeout_s=trial.longest_s(changed=worker is changed))
+                for worker in (original, changed)
             ]
             if time.monotonic() - began > trial.seconds:
                 rounds = number + 1
             report(f"trying {trial.change.name}", (number + 0.5) / rounds)
             _blocks(trial, [(original, warm[0].call_s), (changed, warm[1].call_s)], number, rounds)
+            if number == 0 and trial.output.state == "equal":
+                trial.output = _still_equal(trial, original, changed)
         trial.rounds += 1
 
 
@@ -145,7 +159,8 @@ def _blocks(trial: _Trial, sides: list[tuple[Worker, float]], number: int, round
         for side in order:
             worker, call_s = sides[side]
             calls, skip = _calls(call_s, block_s)
-            walls[side] = worker.call(f"{_AGENT}:block", {"calls": calls, "skip": skip}, list[float], timeout_s=trial.limit_s)
+            asked = {"calls": calls, "skip": skip}
+            walls[side] = worker.call(f"{_AGENT}:block", asked, list[float], timeout_s=trial.longest_s(changed=side == 1))
         trial.pairs.append(BlockPair(np.asarray(walls[0]), np.asarray(walls[1]), number))
 
 
@@ -156,26 +171,47 @@ def _calls(call_s: float, block_s: float) -> tuple[int, int]:
 
 
 def _outputs(trial: _Trial, original: Worker, changed: Worker) -> OutputCheck:
-    path = str(trial.folder / "outputs")
-    original.call(f"{_AGENT}:keep_outputs", {"path": path}, int, timeout_s=trial.limit_s)
-    found = changed.call(f"{_AGENT}:check_outputs", {"path": path, "tolerance": trial.change.tolerance}, OutputCheck, timeout_s=trial.limit_s)
+    original.call(f"{_AGENT}:keep_outputs", {"path": _kept(trial)}, int, timeout_s=trial.longest_s(changed=False))
+    found = _checked(trial, changed, changed=True)
     if found.state != "differs":
         return found
     # Before the change is blamed: does a second process without it make the same?
     with _worker(trial, changed=False) as other:
         _prepare(trial, other, changed=False)
-        again = other.call(f"{_AGENT}:check_outputs", {"path": path, "tolerance": trial.change.tolerance}, OutputCheck, timeout_s=trial.limit_s)
+        again = _checked(trial, other, changed=False)
     if again.state == "equal":
         return found
     return OutputCheck(state="unknown", tolerance=found.tolerance, reason="the results differ from process to process without any change")
 
 
+def _kept(trial: _Trial) -> str:
+    return str(trial.folder / "outputs")
+
+
+def _checked(trial: _Trial, worker: Worker, *, changed: bool, later: bool = False) -> OutputCheck:
+    """Outputs of a worker against those that were kept of the original; `later` makes new calls for it."""
+    asked = {"path": _kept(trial), "tolerance": trial.change.tolerance, "later": later}
+    return worker.call(f"{_AGENT}:check_outputs", asked, OutputCheck, timeout_s=trial.longest_s(changed=changed))
+
+
+def _still_equal(trial: _Trial, original: Worker, changed: Worker) -> OutputCheck:
+    """Outputs once more after the blocks: what is right in the first calls may go wrong in later ones."""
+    found = _checked(trial, changed, changed=True, later=True)
+    if found.state != "differs":
+        return trial.output
+    if _checked(trial, original, changed=False, later=True).state == "equal":
+        return msgspec.structs.replace(found, reason=f"after many calls {found.reason}")
+    return OutputCheck(
+        state="unknown", tolerance=found.tolerance, reason="the results change in the course of many calls, with or without the change"
+    )
+
+
 @contextmanager
 def _worker(trial: _Trial, *, changed: bool) -> Iterator[Worker]:
     spec = trial.change.before(trial.spec, trial.machine) if changed else trial.spec
-    limits = Limits(wall_s=trial.limit_s, cpus=trial.change.cpus(trial.machine) if changed else None)
+    limits = Limits(wall_s=trial.longest_s(changed=changed), cpus=trial.change.cpus(trial.machine) if changed else None)
     # One hash seed for both, since the order of a set is no output of the change; compiled code goes when the trials are over.
-    surroundings = {"PYTHONHASHSEED": "0", "TORCHINDUCTOR_CACHE_DIR": str(trial.folder / "compiled")}
+    surroundings = {"PYTHONHASHSEED": "0", "TORCHINDUCTOR_CACHE_DIR": str(trial.folder / "compiled"), "RIDGELINE_SCRATCH": str(trial.folder)}
     with Worker(limits=limits, environment={**surroundings, **worker_environment(spec)}) as worker:
         yield worker
 
@@ -183,7 +219,7 @@ def _worker(trial: _Trial, *, changed: bool) -> Iterator[Worker]:
 def _prepare(trial: _Trial, worker: Worker, *, changed: bool) -> ChangedReport:
     spec = trial.change.before(trial.spec, trial.machine) if changed else trial.spec
     arguments: dict[str, Any] = {"spec": spec, "change": trial.change.name if changed else ""}
-    return worker.call(f"{_AGENT}:prepare_changed", arguments, ChangedReport, timeout_s=trial.limit_s)
+    return worker.call(f"{_AGENT}:prepare_changed", arguments, ChangedReport, timeout_s=trial.longest_s(changed=changed))
 
 
 def _cold(trial: _Trial, report: Report) -> None:
@@ -192,7 +228,7 @@ def _cold(trial: _Trial, report: Report) -> None:
         report(f"trying {trial.change.name}", number / _COLD_STARTS)
         with _worker(trial, changed=False) as worker:
             arguments = {"spec": trial.spec, "calls": _WARM_CALLS}
-            seen = worker.call(f"{_AGENT}:first_and_later", arguments, ColdReport, timeout_s=trial.limit_s)
+            seen = worker.call(f"{_AGENT}:first_and_later", arguments, ColdReport, timeout_s=trial.longest_s(changed=True))
         trial.pairs.append(BlockPair(np.array([seen.first_s]), np.array([seen.later_s])))
         trial.output = seen.output if trial.output.state != "differs" else trial.output
     trial.rounds = _COLD_STARTS

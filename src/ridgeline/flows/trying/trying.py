@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import msgspec
 
 from ridgeline.core import ChangeTrial, Diagnosis, Facts, NotComparable, OutputCheck, Samples, Untried
+from ridgeline.core.units import format_quantity
+from ridgeline.machine import scratch_folder
 from ridgeline.targets import TargetSpec
 from ridgeline.targets.changes import Change, Situation, registry
 
@@ -24,9 +25,10 @@ __all__ = ["DEFAULT_BUDGET_S", "Trying", "try_changes"]
 DEFAULT_BUDGET_S = 90.0
 #: Seconds of blocks of one trial: at least so many, and so many calls of a slow target, six pairs and their warm-up.
 _TRIAL_S, _TRIAL_CALLS = 4.0, 16.0
-_OUT_OF_TIME = "the time for trying was spent; allow more with --try-budget"
 #: Calls of the shortest trial: first ones, outputs, warm-up and six pairs of blocks.
 _LEAST_CALLS = 20.0
+#: Part of the budget that one request to a changed target may take: a change that hangs must leave time for the others.
+_ONE_HANGS = 1.0 / 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,16 @@ class Trying:
 
     budget_s: float = DEFAULT_BUDGET_S
     precisions: frozenset[str] = frozenset()
+
+    def allows(self, call_s: float) -> bool:
+        """Whether a trial of a target whose call takes `call_s` seconds has a place in it."""
+        return _LEAST_CALLS * call_s <= self.budget_s
+
+    @staticmethod
+    def too_little(call_s: float) -> str:
+        """What a trial of calls of `call_s` seconds needs."""
+        least = format_quantity(_LEAST_CALLS * call_s, "s")
+        return f"a trial makes at least {_LEAST_CALLS:.0f} calls, {least} here; --try-budget {math.ceil(_LEAST_CALLS * call_s)} allows one"
 
 
 def try_changes(
@@ -69,18 +81,22 @@ def try_changes(
     facts = msgspec.structs.replace(facts, untried=untried)
     began, dearest_s = time.monotonic(), 0.0
     call_s = found.ground_truth.median_s if found.ground_truth else 0.0
-    with tempfile.TemporaryDirectory(prefix="ridgeline-") as folder:
+    with scratch_folder("try") as folder:
         for index, candidate in enumerate(chosen):
             left_s = trying.budget_s - (time.monotonic() - began)
             if left_s < (dearest_s if index else 0.0):
-                facts = _without(facts, candidate, _OUT_OF_TIME)
+                facts = _without(facts, candidate, _out_of_time(dearest_s, len(chosen)))
                 continue
-            if _LEAST_CALLS * call_s > trying.budget_s:
-                facts = _without(facts, candidate, f"a trial takes at least {_LEAST_CALLS * call_s:.0f} s of calls; allow more with --try-budget")
+            if not trying.allows(call_s):
+                facts = _without(facts, candidate, Trying.too_little(call_s))
                 continue
             before, made = time.monotonic(), len(facts.trials)
-            try_one = partial(run_trial, spec, candidate.change, facts.machine, folder=Path(folder), report=_part(report, index, len(chosen)))
-            facts = _tried(facts, candidate, partial(try_one, seconds=_seconds(call_s, trying.budget_s), left_s=left_s, call_s=call_s))
+            try_one = partial(run_trial, spec, candidate.change, facts.machine, folder=folder, report=_part(report, index, len(chosen)))
+            facts = _tried(
+                facts,
+                candidate,
+                partial(try_one, seconds=_seconds(call_s, trying.budget_s), limit_s=_limit_s(left_s, trying.budget_s), call_s=call_s),
+            )
             dearest_s = max(dearest_s, time.monotonic() - before)
             if keep is not None and len(facts.trials) > made:
                 keep(facts)
@@ -112,6 +128,15 @@ def _without(facts: Facts, candidate: Candidate, reason: str) -> Facts:
 def _failed(change: Change, reason: str) -> ChangeTrial:
     output = OutputCheck(state="unknown", reason="the trial failed")
     return ChangeTrial(change=change.name, actions=change.carries_out, metric=change.metric, output=output, failure=reason)
+
+
+def _out_of_time(dearest_s: float, count: int) -> str:
+    return f"the time for trying was spent; all {count} changes take about --try-budget {math.ceil(count * dearest_s)}"
+
+
+def _limit_s(left_s: float, budget_s: float) -> float:
+    """Seconds that one request to a changed target may take."""
+    return max(0.0, min(left_s, _ONE_HANGS * budget_s))
 
 
 def _seconds(call_s: float, budget_s: float) -> float:

@@ -5,7 +5,6 @@ This module decides how the instrument is switched on; what is measured (model, 
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ridgeline.core import BackendUnavailable, TargetFailed
+from ridgeline.machine import scratch_folder
 from ridgeline.readers.onnxruntime import Profile, read_profile
 
 __all__ = ["WARM_UP", "Taken", "take"]
@@ -51,8 +51,8 @@ def take(
         import onnxruntime
     except ImportError as error:
         raise BackendUnavailable("onnxruntime, to run the model", found="not installed", remedy="pip install 'ridgeline[onnx]'") from error
-    with tempfile.TemporaryDirectory(prefix="ridgeline-onnx-") as folder:
-        settings = _profiled(options(), Path(folder))
+    with scratch_folder("onnx") as folder:
+        settings = _profiled(options(), folder)
         try:
             session = onnxruntime.InferenceSession(model if isinstance(model, bytes) else str(model), settings, providers=list(providers))
             walls = _run(session, feeds, warm_up, iterations)
@@ -61,7 +61,7 @@ def take(
             raise TargetFailed("a model that runs under the profiler", found=str(error)[:300], remedy="run it without the profiler first") from error
         del session
         profile = read_profile(Path(written).read_bytes())
-        return Taken(profile=profile, optimised=_optimised(Path(folder) / "optimised.onnx"), walls_s=tuple(walls), iterations=iterations)
+        return Taken(profile=profile, optimised=_optimised(folder / "optimised.onnx"), walls_s=tuple(walls), iterations=iterations)
 
 
 def _profiled(settings: Any, folder: Path) -> Any:
