@@ -13,7 +13,7 @@ from ridgeline.flows.show import replay
 from ridgeline.notebook import Notebook
 from ridgeline.targets import parse_target
 from support.facts_by_hand import device
-from support.tflite_models import branching, chain
+from support.tflite_models import chain, looping, single
 
 REFUSED = "LOCAL_RESPONSE_NORMALIZATION"
 
@@ -37,14 +37,25 @@ def test_a_model_that_the_delegate_cuts(tmp_path) -> None:
 
 
 def test_without_operator_times_the_cut_is_still_told(tmp_path) -> None:
-    path = tmp_path / "branch.tflite"
-    path.write_bytes(branching())
+    path = tmp_path / "nine.tflite"
+    path.write_bytes(single("ABS", (1,) * 9, result=(1,) * 9))
     found = run(path)
-    assert any("IF, whose subgraphs" in why for why in found.missing)
+    assert any("more than 8 axes" in why for why in found.missing)
     assert found.partitions is not None
     assert found.partitions.handoff_s is None
     assert found.ground_truth is not None
     assert found.operators == ()
+
+
+def test_a_loop_is_told_and_its_delegated_operators_are_no_fallback(tmp_path) -> None:
+    path = tmp_path / "loop.tflite"
+    path.write_bytes(looping(trips=20, side=64))
+    found = run(path)
+    (caution,) = [one for one in found.warnings if one.code == "inside-subgraphs"]
+    assert "WHILE:1" in caution.message
+    (loop,) = [row for row in found.operators if row.name == "WHILE:1"]
+    assert (loop.ran_on, loop.reason) == ("cpu", "holds what ran in its subgraphs: LESS × 21, ADD × 20, TANH × 20")
+    assert "partition-handoff" not in [one.cause for one in (found.bottleneck, *found.runners_up) if one is not None and "WHILE" in one.summary]
 
 
 def test_a_partition_that_is_whole(tmp_path) -> None:

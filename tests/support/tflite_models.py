@@ -85,3 +85,33 @@ def branching() -> bytes:
         body.operators = [operator]
         made.model.subgraphs.append(body)
     return bytes(made.finished(condition, y, x))
+
+
+def looping(trips: int, side: int = 32) -> bytes:
+    """y = tanh applied `trips` times inside a WHILE, between a tanh before and a normalisation behind it."""
+    made = lite("loop")
+    schema, shape = made.schema, (1, side, side, 4)
+    x = made.tensor("x", *shape)
+    first = made.operator("TANH", [x], made.tensor("before", *shape))
+    count = made.tensor("count", 1, data=np.zeros(1, np.int32))
+    turns, result = made.tensor("turns", 1, kind="int32"), made.tensor("turned", *shape)
+    made.operator("WHILE", [count, first], turns, "WhileOptions", condSubgraphIndex=1, bodySubgraphIndex=2)
+    made.graph.operators[-1].outputs = [turns, result]
+    fields = {"radius": 1, "bias": 1.0, "alpha": 1.0, "beta": 0.5}
+    y = made.operator("LOCAL_RESPONSE_NORMALIZATION", [result], made.tensor("y", *shape), "LocalResponseNormalizationOptions", **fields)
+    main = made.graph
+    for name in ("more", "turn"):
+        made.graph = schema.SubGraphT()
+        made.model.subgraphs.append(made.graph)
+        made.graph.name, made.graph.tensors, made.graph.operators = name, [], []
+        index, value = made.tensor("index", 1, kind="int32"), made.tensor("value", *shape)
+        made.graph.inputs = [index, value]
+        if name == "more":
+            limit = made.tensor("limit", 1, data=np.full(1, trips, np.int32))
+            made.graph.outputs = [made.operator("LESS", [index, limit], made.tensor("on", 1, kind="bool"))]
+        else:
+            step = made.tensor("step", 1, data=np.ones(1, np.int32))
+            after = made.operator("ADD", [index, step], made.tensor("next", 1, kind="int32"), "AddOptions")
+            made.graph.outputs = [after, made.operator("TANH", [value], made.tensor("turned", *shape))]
+    made.graph = main
+    return bytes(made.finished(x, y))

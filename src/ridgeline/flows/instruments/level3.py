@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
-from ridgeline.core import BackendUnavailable, DispatchFit, Facts, LevelRecord, PartitionTable, RidgelineError
+from ridgeline.core import BackendUnavailable, Caution, DispatchFit, Facts, LevelRecord, OpTable, PartitionTable, RidgelineError
 from ridgeline.measurement.agent import OperatorsReport, TfliteReport
 from ridgeline.measurement.operators.providers import partitions_by_provider
 
@@ -14,6 +16,11 @@ __all__ = ["dispatch", "operators"]
 
 #: A framework's profile that explains this part of the wall, together with the interpreter, needs no second instrument.
 _ENOUGH_SEEN = 0.7
+#: Kinds that are a model file in a framework of their own: there is no program to record.
+_MODELS = ("onnx", "openvino")
+#: Operators of TFLite that run others, and the part of the operators' time from which on that is said.
+_HOLDING = ("IF", "WHILE")
+_HELD = 0.05
 
 
 def operators(bench: Bench, facts: Facts) -> Facts:
@@ -48,7 +55,18 @@ def _tflite(bench: Bench, facts: Facts) -> Facts:
         ratio_to_ground_truth=found.ratio,
         perturbed=perturbed(found.ratio),
     )
-    return msgspec.structs.replace(facts, operators=found.table, partitions=found.partitions, levels=(*facts.levels, level))
+    warnings = (*facts.warnings, *_held(found.table, shares=level.perturbed is False))
+    return msgspec.structs.replace(facts, operators=found.table, partitions=found.partitions, levels=(*facts.levels, level), warnings=warnings)
+
+
+def _held(table: OpTable, *, shares: bool) -> Iterable[Caution]:
+    """Rows that hold what other operators did: which of these took the time is not seen."""
+    whole_s = table.operators_s.value
+    held = [row for row in table.rows if row.kind in _HOLDING and row.total_s.value > _HELD * whole_s]
+    if held:
+        names = ", ".join(row.name + (f" ({row.total_s.value / whole_s:.0%} of the operators' time)" if shares else "") for row in held)
+        effect = "which operators inside took the time, and how near its ceilings they come, is not known"
+        yield Caution(code="inside-subgraphs", message=f"one row holds all that ran in its subgraphs: {names}", effect=effect)
 
 
 def _profile(bench: Bench, facts: Facts) -> OperatorsReport:
@@ -58,9 +76,9 @@ def _profile(bench: Bench, facts: Facts) -> OperatorsReport:
     try:
         framework = bench.call("operators", OperatorsReport, seconds=seconds)
     except BackendUnavailable:
-        if facts.target.kind == "onnx":
+        if facts.target.kind in _MODELS:
             raise
-    if framework is not None and (facts.target.kind == "onnx" or _seen(framework) + _interpreted(facts) >= _ENOUGH_SEEN):
+    if framework is not None and (facts.target.kind in _MODELS or _seen(framework) + _interpreted(facts) >= _ENOUGH_SEEN):
         return framework
     try:
         # A process of its own: the rewritten source must leave no trace in the one that the other instruments look at.

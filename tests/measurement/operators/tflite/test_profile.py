@@ -16,7 +16,7 @@ from ridgeline.measurement.agent import PreparedReport, TfliteReport
 from ridgeline.measurement.operators.tflite import litert
 from ridgeline.targets import parse_target
 from ridgeline.work.tflite import graph
-from support.tflite_models import MODELS, branching, chain
+from support.tflite_models import MODELS, branching, chain, looping, single
 
 REFUSED = "LOCAL_RESPONSE_NORMALIZATION"
 
@@ -104,10 +104,33 @@ def test_another_batch_reaches_the_profiled_runtime(tmp_path) -> None:
     assert [row.flop for row in found.table.rows] == [3 * 16 * 16 * 4] * 2
 
 
-def test_a_branch_whose_operators_the_profile_does_not_tell_apart(tmp_path) -> None:
+def test_a_branch_is_one_row_that_says_what_ran_in_it(tmp_path) -> None:
     path = tmp_path / "branch.tflite"
     path.write_bytes(branching())
-    with Worker() as worker, pytest.raises(BackendUnavailable, match="IF, whose subgraphs"):
+    (row,) = profiled(path).table.rows
+    # The generated condition decides which branch ran; it ran once.
+    assert row.kind == "IF"
+    assert row.reason in ("holds what ran in its subgraphs: RELU × 1", "holds what ran in its subgraphs: TANH × 1")
+    assert (row.flop, row.engine, row.reads, row.writes, row.placement.provider) == (None, None, None, None, "")
+
+
+def test_a_loop_is_one_row_beside_those_around_it(tmp_path) -> None:
+    path = tmp_path / "loop.tflite"
+    path.write_bytes(looping(trips=5))
+    found = profiled(path)
+    before, loop, behind = found.table.rows
+    assert [row.kind for row in found.table.rows] == ["TANH", "WHILE", REFUSED]
+    assert loop.reason == "holds what ran in its subgraphs: LESS × 6, ADD × 5, TANH × 5"
+    assert (before.flop, before.placement.provider, before.placement.kernel[:4]) == (32 * 32 * 4, "XNNPACK", "TanH")
+    assert (behind.placement.provider, behind.after) == ("builtin", (1,))
+    # The tanh inside is a row of nobody: one partition of the delegate outside, and the loop has its time.
+    assert [(part.provider, part.nodes) for part in found.partitions.partitions] == [("XNNPACK", (0,)), ("builtin", (1, 2))]
+
+
+def test_more_axes_than_the_library_takes(tmp_path) -> None:
+    path = tmp_path / "nine.tflite"
+    path.write_bytes(single("ABS", (1,) * 9, result=(1,) * 9))
+    with Worker() as worker, pytest.raises(BackendUnavailable, match="more than 8 axes"):
         worker.call("ridgeline.measurement.agent:tflite_operators", {"spec": parse_target(str(path)), "seconds": 0.1}, TfliteReport)
 
 

@@ -16,8 +16,8 @@ KINDS = ["CONV_2D", "GATHER", "ADD", "CONV_2D"]
 SEEN = Cut(pieces=(Piece(nodes=(0,), delegated=True), Piece(nodes=(1,), delegated=False), Piece(nodes=(2, 3), delegated=True)))
 
 
-def event(tag: str, kind: int, elapsed_us: int, index: int = 0) -> Event:
-    return Event(tag=tag, kind=kind, start_us=0, elapsed_us=elapsed_us, index=index, subgraph=0)
+def event(tag: str, kind: int, elapsed_us: int, index: int = 0, subgraph: int = 0) -> Event:
+    return Event(tag=tag, kind=kind, start_us=0, elapsed_us=elapsed_us, index=index, subgraph=subgraph)
 
 
 def run(invoke: int, *, times: tuple[int, int, int, int] = (30, 10, 0, 40), node: int = 1) -> ProfiledRun:
@@ -55,6 +55,19 @@ def test_operators_never_exceed_their_invoke(times, rest, clean_us) -> None:
     assert sum(times) * 1e-6 <= total * (1 + 1e-9)
     assert total <= invoke * 1e-6 * (1 + 1e-9)
     assert set(found.node_s) == {0, 1, 2, 3}
+
+
+def test_what_runs_in_subgraphs_is_inside_the_node_that_runs_them() -> None:
+    """A loop of two turns: its condition (1) three times, its body (2) twice; a branch of it (3) once. None of their operators is a node's."""
+    condition = (event("Invoke", 1, 2, subgraph=1), event("LESS", NODE_EVENT, 1, subgraph=1))
+    body = (event("Invoke", 1, 9, subgraph=2), event(ADD, DELEGATE_EVENT, 5, subgraph=2), event("IF", NODE_EVENT, 3, 1, subgraph=2))
+    branch = (event("Invoke", 1, 3, subgraph=3), event(CONV, DELEGATE_EVENT, 2, subgraph=3))
+    plain = run(100).events
+    looped = ProfiledRun(events=(*plain[:3], *condition, *body, *branch, *condition, *body, *condition, *plain[3:]), wall_s=1.0)
+    found = NodeTimes(SEEN, ["CONV_2D", "WHILE", "ADD", "CONV_2D"], clean_s=1.0).of(looped)
+    assert found.node_s == NodeTimes(SEEN, KINDS, clean_s=1.0).of(run(100)).node_s
+    assert found.inner == {1: {1: 3, 2: 2, 3: 1}}
+    assert invoke_us(looped) == 100
 
 
 def test_a_profile_of_another_cut_is_refused() -> None:

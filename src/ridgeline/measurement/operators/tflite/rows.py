@@ -1,4 +1,4 @@
-"""Rows of the operator table: one for each node of the main graph, in order.
+"""Rows of the operator table: one for each node of the main graph, in order; what an IF or WHILE runs is inside its row.
 
 This module decides how times become a row, its work from executed shapes, and its buffers: tensors, where a view has the buffer of what it shows.
 That the arena gives the memory of a dead tensor to a later one is not seen. A node that the delegate folded into another has no time of its own.
@@ -25,14 +25,17 @@ XNNPACK, BUILTIN = "XNNPACK", "builtin"
 #: Builtin kernels that share their work between threads; the others run on one.
 _THREADED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL", "CONV_3D", "LSTM"})
 _SHORT = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8"}
+#: Kinds of operators that the row of an IF or WHILE names.
+_MOST_NAMED = 8
 _ORIGIN = "LiteRT profile, whole microseconds plus at most half a tick"
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds by node in one run, and the delegate's operators that stand for it."""
+    """Seconds by node in one run, the delegate's operators that stand for it, and how often each subgraph ran inside it."""
 
     node_s: dict[int, float]
     kernels: dict[int, tuple[str, ...]]
+    inner: dict[int, dict[int, int]] = {}
 
 
 def rows(model: Model, shapes: Mapping[tuple[int, int], tuple[int, ...]], times: Sequence[Times], seen: Cut, threads: int) -> tuple[OperatorRow, ...]:
@@ -48,7 +51,22 @@ def rows(model: Model, shapes: Mapping[tuple[int, int], tuple[int, ...]], times:
     nodes = [part for part in placed(model, shapes) if part.subgraph == 0]
     buffers = _Buffers(model, nodes)
     makers = {value.name: part.index for part in nodes for value in part.node.written}
-    return tuple(_row(part, times, part.index not in seen.fallback, threads, buffers, makers) for part in nodes)
+    made = (_row(part, times, part.index not in seen.fallback, threads, buffers, makers) for part in nodes)
+    inner = times[0].inner
+    return tuple(_with_subgraphs(row, model, inner[part.index]) if part.index in inner else row for row, part in zip(made, nodes, strict=True))
+
+
+def _with_subgraphs(row: OperatorRow, model: Model, runs: Mapping[int, int]) -> OperatorRow:
+    """The row of an IF or WHILE: its time is that of what ran inside, whose work is told apart by nobody and so unknown."""
+    counts: dict[str, int] = {}
+    for number, times in runs.items():
+        for operator in model.subgraphs[number].operators if number < len(model.subgraphs) else ():
+            counts[operator.kind] = counts.get(operator.kind, 0) + times
+    ran = ", ".join(f"{kind} × {count}" for kind, count in list(counts.items())[:_MOST_NAMED]) + (", …" if len(counts) > _MOST_NAMED else "")
+    # The delegate takes its part of a subgraph too: where the time was spent is as unknown as on what.
+    placement = Placement(device="cpu", kernel=row.kind)
+    reason = f"holds what ran in its subgraphs: {ran}"
+    return msgspec.structs.replace(row, flop=None, engine=None, reads=None, writes=None, placement=placement, reason=reason)
 
 
 class _Buffers:

@@ -7,8 +7,6 @@ profiled call, which also holds what LiteRT does around its Invoke. Operators ru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from ridgeline.core import BackendUnavailable, OpTable, PartitionTable, Quantity, UsageError
@@ -27,7 +25,6 @@ from .times import NodeTimes, invoke_us
 __all__ = ["Profiled", "partitions", "profile"]
 
 _MOST_AXES = 8
-_CONTROL = frozenset({"IF", "WHILE", "CALL"})
 
 
 class Profiled(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +65,7 @@ def profile(prepared: Prepared, iterations: int = 10, seconds: float = 1.0) -> P
     model = load(flavour.model_path)
     seen = _seen(flavour)
     kinds = [operator.kind for operator in model.subgraphs[0].operators]
-    _refuse(flavour, kinds)
+    _refuse(flavour)
     names = {int(entry["index"]): str(entry["name"]) for entry in flavour.interpreter.get_input_details()}
     feeds = {names[index]: array for index, array in flavour.feeds.items()}
     profiled = ProfiledModel(flavour.model_path, feeds, flavour.threads, flavour.delegate, resized=bool(flavour.shapes))
@@ -114,10 +111,7 @@ def _flavour(prepared: Prepared) -> TfliteFlavour:
     return prepared.flavour
 
 
-def _refuse(flavour: TfliteFlavour, kinds: Sequence[str]) -> None:
+def _refuse(flavour: TfliteFlavour) -> None:
     what, remedy = "per-operator times of LiteRT", "diagnose without this level"
-    inner = sorted(_CONTROL.intersection(kinds))
-    if inner:
-        raise BackendUnavailable(what, found=f"{inner[0]}, whose subgraphs the profile does not tell apart", remedy=remedy)
     if any(array.ndim > _MOST_AXES for array in flavour.feeds.values()):
         raise BackendUnavailable(what, found=f"an input of more than {_MOST_AXES} axes", remedy=remedy)

@@ -25,7 +25,7 @@ def invoke_us(run: ProfiledRun) -> int:
     Raises:
         BackendUnavailable: there is not exactly one.
     """
-    found = [event.elapsed_us for event in run.events if event.tag == _INVOKE]
+    found = [event.elapsed_us for event in run.events if event.tag == _INVOKE and event.subgraph == 0]
     if len(found) != 1:
         raise BackendUnavailable("one Invoke a call in LiteRT's profile", found=str(len(found)), remedy="diagnose without this level")
     return found[0]
@@ -67,7 +67,7 @@ class NodeTimes:
             for node, positions in zip(piece.nodes, self._align(number, piece.nodes, tuple(name for name, _ in group)), strict=True):
                 node_s[node] = sum(group[position][1] * TICK_S + slack_s for position in positions)
                 kernels[node] = tuple(group[position][0] for position in positions)
-        return Times(node_s=node_s, kernels=kernels)
+        return Times(node_s=node_s, kernels=kernels, inner=_inner(run))
 
     def _align(self, number: int, nodes: Sequence[int], names: tuple[str, ...]) -> list[tuple[int, ...]]:
         key = (number, names)
@@ -90,6 +90,8 @@ def _delegated(run: ProfiledRun) -> list[list[tuple[str, int]]]:
     groups: list[list[tuple[str, int]]] = []
     open_group = False
     for event in run.events:
+        if event.subgraph:
+            continue
         if event.kind == NODE_EVENT:
             open_group = False
         elif event.kind == DELEGATE_EVENT:
@@ -98,6 +100,19 @@ def _delegated(run: ProfiledRun) -> list[list[tuple[str, int]]]:
             open_group = True
             groups[-1].append((event.tag, event.elapsed_us))
     return groups
+
+
+def _inner(run: ProfiledRun) -> dict[int, dict[int, int]]:
+    """Node of the main graph → subgraph → how often it ran inside that node: the events of a subgraph follow that of the node that runs it."""
+    found: dict[int, dict[int, int]] = {}
+    node = -1
+    for event in run.events:
+        if event.kind == NODE_EVENT and event.subgraph == 0:
+            node = event.index
+        elif event.tag == _INVOKE and event.subgraph:
+            runs = found.setdefault(node, {})
+            runs[event.subgraph] = runs.get(event.subgraph, 0) + 1
+    return found
 
 
 def _another(found: str) -> BackendUnavailable:
