@@ -20,6 +20,7 @@ _PACKAGES = {
     "torch": ("torch", "PyTorch targets cannot be diagnosed."),
     "onnx": ("onnx", "ONNX models have no FLOPs and bytes, hence no bound."),
     "onnxruntime": ("onnx", "ONNX models cannot be run."),
+    "openvino": ("openvino", "Models cannot be run by OpenVINO."),
     "ai-edge-litert": ("tflite", "TFLite models cannot be run."),
 }
 _PROVIDERS_LIMIT_S = 60.0

@@ -21,7 +21,9 @@ _NAMES = (
 _LONGEST = 500
 
 
-def model_info(spec: TargetSpec, kind: Literal["onnx", "tflite"], *, threads: int, inputs: tuple[str, ...], providers: tuple[str, ...]) -> TargetInfo:
+def model_info(
+    spec: TargetSpec, kind: Literal["onnx", "openvino", "tflite"], *, threads: int, inputs: tuple[str, ...], providers: tuple[str, ...]
+) -> TargetInfo:
     """What is measured where the target is a model file."""
     return TargetInfo(
         spec=spec.text,

@@ -35,10 +35,10 @@ def operators(seconds: float, iterations: int = 10) -> OperatorsReport:
     """Level 3: the framework's own operator profile, between bursts of clean calls.
 
     Raises:
-        BackendUnavailable: neither onnxruntime nor torch runs this target.
+        BackendUnavailable: neither onnxruntime, OpenVINO nor torch runs this target.
     """
     prepared = held()
-    taken = _framework_profile(prepared)
+    taken = _framework_profile(prepared, seconds)
     if taken is None:
         raise BackendUnavailable(
             "an operator profile of a framework", found=f"a {prepared.info.kind} target without one", remedy="the call recorder is used instead"
@@ -75,12 +75,16 @@ def recorded_operators(spec: TargetSpec, seconds: float, report: Callable[[Any],
     return OperatorsReport(table=table, clean_s=clean, ratio=quotient(table.wall_s, clean, "1", origin=_RATIO_ORIGIN))
 
 
-def _framework_profile(prepared: Prepared) -> Callable[[int], OpTable] | None:
+def _framework_profile(prepared: Prepared, seconds: float) -> Callable[[int], OpTable] | None:
     """What takes a profile of so many iterations, where a framework runs the target."""
     if prepared.info.kind == "onnx":
         from ..operators.onnxruntime import profile as profile_onnx
 
         return lambda iterations: profile_onnx(prepared, iterations)
+    if prepared.info.kind == "openvino":
+        from ..operators.openvino import profile as profile_openvino
+
+        return lambda iterations: profile_openvino(prepared, iterations, seconds / 2)
     if "torch" in sys.modules:
         from ..operators.torch import count_operators, profile
 
@@ -112,7 +116,7 @@ def burst(call: Callable[[], Any], synchronise: Callable[[Any], None] | None, se
 
 
 def dispatch(table: OpTable, device: Device | None = None) -> DispatchFit:
-    """Cost of issuing one operator: fitted on the target's own kinds for torch, on chains for LiteRT, from the probe's fit for onnxruntime and numpy.
+    """Cost of issuing one operator: fitted on the target's own kinds for torch, on chains for LiteRT and OpenVINO, else from the probe.
 
     Raises:
         BackendUnavailable: no fit for this kind of target.
@@ -129,6 +133,10 @@ def dispatch(table: OpTable, device: Device | None = None) -> DispatchFit:
         from ..operators.tflite import fit_dispatch as fit_litert
 
         return fit_litert(table.rows, prepared.info.threads)
+    if prepared.info.kind == "openvino":
+        from ..operators.openvino import fit_dispatch as fit_openvino
+
+        return fit_openvino(table.rows, prepared.info.threads)
     library = "onnxruntime" if prepared.info.kind == "onnx" else "numpy"
     cost = device.cost("dispatch", library) if device else None
     if cost is None:
