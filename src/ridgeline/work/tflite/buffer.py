@@ -13,11 +13,15 @@ import numpy as np
 
 from ridgeline.core import ReadError
 
-__all__ = ["Budget", "integers", "tables", "text"]
+__all__ = ["Budget", "Damaged", "integers", "tables", "text"]
 
 #: Elements of all vectors together; the largest models have some hundred thousand operators and operands.
 _MOST = 20_000_000
 _LONGEST_TEXT = 4096
+
+
+class Damaged(ValueError):
+    """A file that contradicts itself, in our words; what its reader stumbles over is in words that help nobody."""
 
 
 class Budget:
@@ -56,7 +60,7 @@ def tables(owner: Any, field: str, budget: Budget) -> Iterator[Any]:
     for index in range(budget.take(int(getattr(owner, f"{field}Length")()), 4)):
         found = get(index)
         if found is None:
-            raise ValueError(f"{field}[{index}] is absent")
+            raise Damaged(f"{field}[{index}] is absent")
         yield found
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from ridgeline.core import BackendUnavailable, ReadError
 
 from ..onnx.node import LARGEST, Value
-from .buffer import Budget, integers, tables, text
+from .buffer import Budget, Damaged, integers, tables, text
 
 __all__ = ["LARGEST_BYTES", "SMALL", "Model", "Operator", "Subgraph", "load"]
 
@@ -101,7 +101,8 @@ def load(source: str | os.PathLike[str] | bytes) -> Model:
     try:
         return _model(schema, data, Budget(len(data), where), where)
     except _DAMAGE as error:
-        found = f"{len(data)} bytes that are no whole model: cut short or damaged"
+        why = str(error)[:120] if isinstance(error, Damaged) else "cut short or damaged"
+        found = f"{len(data)} bytes that are no whole model: {why}"
         raise ReadError(f"a TensorFlow Lite model in {where}", found=found, remedy="copy or export the model again") from error
 
 
@@ -185,7 +186,7 @@ def _subgraph(schema: Any, part: Any, codes: tuple[str, ...], buffers: tuple[Any
 def _tensor(schema: Any, tensor: Any, index: int, buffers: tuple[Any, ...], names: set[str], budget: Budget) -> Value:
     shape = integers(tensor, "Shape", budget)
     if any(size < 0 for size in shape) or math.prod(shape) > LARGEST:
-        raise ValueError(f"tensor {index} has the shape {list(shape)[:8]}")
+        raise Damaged(f"tensor {index} has the shape {list(shape)[:8]}")
     dtype = _DTYPES.get(_names(schema.TensorType).get(int(tensor.Type()), ""), "")
     number = int(tensor.Buffer())
     held = buffers[_within(number, len(buffers), f"the buffer of tensor {index}")] if buffers else None
@@ -246,5 +247,5 @@ def _fields(schema: Any, options: str) -> tuple[str, ...]:
 
 def _within(index: int, count: int, what: str) -> int:
     if not 0 <= index < count:
-        raise ValueError(f"{what} is number {index} of {count}")
+        raise Damaged(f"{what} is number {index} of {count}")
     return index
