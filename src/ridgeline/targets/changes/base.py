@@ -74,6 +74,7 @@ class Change:
         name: such as `ort-io-binding`.
         carries_out: names of the actions of a diagnosis that it carries out; none for one that only ever is a control.
         tolerance: largest difference of an array, relative to its largest magnitude, that still counts as the same output.
+        any_float: whether results may come in another floating-point type; that they do is then said beside the result.
         metric: `latency` of one call, or `period` where one call does not get shorter.
         control: whether it is tried unasked, to see that nothing moves without a cause.
         likely: of the controls, whether it goes before the others, since programs often gain from it without anything that foretells it.
@@ -85,6 +86,7 @@ class Change:
     name: str = ""
     carries_out: tuple[str, ...] = ()
     tolerance: float = EXACT
+    any_float: bool = False
     metric: Literal["latency", "period"] = "latency"
     control: bool = False
     likely: bool = False

@@ -17,18 +17,27 @@ from ridgeline.machine import read_machine
 from ..prepared import OnnxFlavour, Prepared
 from .base import REORDERED, Applied, Change, Situation
 
-__all__ = ["Batch8", "IoBinding", "NoArena", "NoMemoryPattern", "NoSpinning", "OptimiseBasic", "ParallelExecution"]
+__all__ = [
+    "Batch8", "IoBinding", "NoArena", "NoMemoryPattern", "NoSpinning", "OptimiseBasic", "ParallelExecution", "SessionChange", "flavour_of",
+]  # fmt: skip
 
 _BATCH = 8
 
 
-def _flavour(prepared: Prepared) -> OnnxFlavour:
+def flavour_of(prepared: Prepared) -> OnnxFlavour:
+    """What the preparer of ONNX models left.
+
+    Raises:
+        NotComparable: another kind of target.
+    """
     if not isinstance(prepared.flavour, OnnxFlavour):
         raise NotComparable("a session of onnxruntime", found=f"a {prepared.info.kind} target", remedy="give it a model.onnx")
     return prepared.flavour
 
 
-class _Session(Change):
+class SessionChange(Change):
+    """Base of a change that runs the target's inputs in a session of its own."""
+
     kinds = ("onnx",)
 
     def configure(self, runtime: Any, options: Any) -> None:
@@ -36,18 +45,18 @@ class _Session(Change):
 
     def session(self, prepared: Prepared) -> Any:
         """A session with the change."""
-        flavour, runtime = _flavour(prepared), import_module("onnxruntime")
+        flavour, runtime = flavour_of(prepared), import_module("onnxruntime")
         options = flavour.session_options()
         self.configure(runtime, options)
         return runtime.InferenceSession(flavour.model_path, options, providers=list(flavour.providers))
 
     def apply(self, prepared: Prepared) -> Applied:
         """A session of its own on the same inputs."""
-        run, feeds = self.session(prepared).run, _flavour(prepared).feeds
+        run, feeds = self.session(prepared).run, flavour_of(prepared).feeds
         return Applied(call=lambda: run(None, feeds))
 
 
-class OptimiseBasic(_Session):
+class OptimiseBasic(SessionChange):
     """Only the basic optimisations: what the others are worth."""
 
     name = "ort-optimise-basic"
@@ -59,7 +68,7 @@ class OptimiseBasic(_Session):
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
 
 
-class NoSpinning(_Session):
+class NoSpinning(SessionChange):
     """Threads of the pool sleep at once when there is no work."""
 
     name = "ort-no-spinning"
@@ -74,7 +83,7 @@ class NoSpinning(_Session):
         options.add_session_config_entry("session.inter_op.allow_spinning", "0")
 
 
-class NoArena(_Session):
+class NoArena(SessionChange):
     """Buffers from the C allocator instead of the arena."""
 
     name = "ort-no-arena"
@@ -86,7 +95,7 @@ class NoArena(_Session):
         options.enable_cpu_mem_arena = False
 
 
-class NoMemoryPattern(_Session):
+class NoMemoryPattern(SessionChange):
     """No plan of one block for all buffers."""
 
     name = "ort-no-memory-pattern"
@@ -97,7 +106,7 @@ class NoMemoryPattern(_Session):
         options.enable_mem_pattern = False
 
 
-class ParallelExecution(_Session):
+class ParallelExecution(SessionChange):
     """Branches of the graph that do not depend on each other run at the same time."""
 
     name = "ort-parallel"
@@ -116,7 +125,7 @@ class ParallelExecution(_Session):
         options.inter_op_num_threads = read_machine().cpus_usable
 
 
-class IoBinding(_Session):
+class IoBinding(SessionChange):
     """Inputs are bound once, and outputs are written into the same buffers in every call."""
 
     name = "ort-io-binding"
@@ -130,7 +139,7 @@ class IoBinding(_Session):
         Raises:
             NotComparable: an output that is no array of numbers.
         """
-        flavour, session = _flavour(prepared), self.session(prepared)
+        flavour, session = flavour_of(prepared), self.session(prepared)
         results = session.run(list(flavour.outputs), flavour.feeds)
         arrays = list(flavour.feeds.values()) + results
         if not all(isinstance(array, np.ndarray) and array.dtype.kind in "fiub" for array in arrays):
@@ -152,7 +161,7 @@ class IoBinding(_Session):
         return Applied(call=call)
 
 
-class Batch8(_Session):
+class Batch8(SessionChange):
     """Eight items a call."""
 
     name = "batch-8"
@@ -167,7 +176,7 @@ class Batch8(_Session):
         Raises:
             NotComparable: the model's first axis is fixed, or an output does not follow it.
         """
-        flavour, session = _flavour(prepared), self.session(prepared)
+        flavour, session = flavour_of(prepared), self.session(prepared)
         fixed = [entry.name for entry in session.get_inputs() if not entry.shape or isinstance(entry.shape[0], int)]
         if fixed:
             raise NotComparable("a first axis that may grow in every input", found=f"a fixed one in {', '.join(fixed)}", remedy="export it so")

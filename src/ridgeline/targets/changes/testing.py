@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ridgeline.core import Machine, TargetInfo
+from ridgeline.core import Device, Machine, TargetInfo
 
 from ..prepared import Prepared
 from ..spec import TargetSpec
@@ -18,7 +18,7 @@ from .base import Applied, Change, Situation
 
 __all__ = ["ChangeConformance", "FakeChange", "fake_situation"]
 
-_KINDS = ("onnx", "tflite", "torch", "python", "script", "command")
+_KINDS = ("onnx", "openvino", "tflite", "torch", "python", "script", "command")
 
 
 class FakeChange(Change):
@@ -86,12 +86,12 @@ class ChangeConformance:
             assert cpus is None or set(cpus) <= set(situation.machine.cpus_allowed), f"{change.name}: {cpus}"
 
 
-def fake_situation(kind: str = "python", *, cpus: int = 4, precisions: Iterable[str] = (), **info: Any) -> Situation:
-    """A target of a kind on a machine of `cpus` CPUs; further fields go to its `TargetInfo`."""
+def fake_situation(kind: str = "python", *, cpus: int = 4, precisions: Iterable[str] = (), device: Device | None = None, **info: Any) -> Situation:
+    """A target of a kind on a machine of `cpus` CPUs, probed or not; further fields go to its `TargetInfo`."""
     machine = Machine(
         cpu_model="fake", architecture="x86_64", kernel="6", isa=(), cpus_online=cpus, cpus_allowed=tuple(range(cpus)), memory_bytes=2**33,
         fingerprint="fake",
     )  # fmt: skip
     spec = TargetSpec(text="fake.py:f", kind="onnx" if kind == "onnx" else "python", path="/fake.py", function="f")
     target = TargetInfo(spec=spec.text, kind=kind, name="fake", **{"allocator": "glibc malloc", **info})  # type: ignore[arg-type]
-    return Situation(spec=spec, info=target, machine=machine, precisions=frozenset(precisions))
+    return Situation(spec=spec, info=target, machine=machine, precisions=frozenset(precisions), device=device)

@@ -7,18 +7,20 @@ torch (`torch.inference_mode`, `torch.compile`, `torch.autocast`, channels-last 
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
-from ridgeline.core import NotComparable
+from ridgeline.core import NotComparable, Precision
 
 from ..prepared import Prepared
 from .base import REORDERED, Applied, Change, Situation
+from .precision import INT8, not_allowed, nothing_to_gain
 from .reach import reachable
 
-__all__ = ["AutocastBf16", "AutocastFp16", "ChannelsLast", "InferenceMode", "PinnedMemory", "TorchCompile"]
+__all__ = ["AutocastBf16", "AutocastFp16", "ChannelsLast", "InferenceMode", "Int8Linear", "PinnedMemory", "TorchCompile"]
 
 _COMPILERS = ("g++", "clang++", "c++")
 
@@ -102,11 +104,11 @@ class ChannelsLast(_Torch):
 
 
 class _Autocast(_Torch):
-    precision = ""
+    precision: Precision = "any"
 
     def why_not(self, situation: Situation) -> str:
-        """Only where the person allows it: it changes results."""
-        return "" if self.precision in situation.precisions else f"it changes results; allow it with --allow-precision {self.precision}"
+        """Only where the person allows it, and where the processor is known to be faster at it."""
+        return nothing_to_gain(self.precision, situation.device) or not_allowed(self.precision, situation)
 
     def apply(self, prepared: Prepared) -> Applied:
         """Every call under autocast; weights are cast anew in each, as torch does without a cache across contexts."""
@@ -120,7 +122,7 @@ class AutocastBf16(_Autocast):
 
     name = "autocast-bf16"
     carries_out = ("lower-precision",)
-    precision = "bf16"
+    precision: Precision = "bf16"
     tolerance = 2e-2
     caveat = "results carry about two digits; check them against what they are for"
 
@@ -130,9 +132,44 @@ class AutocastFp16(_Autocast):
 
     name = "autocast-fp16"
     carries_out = ("lower-precision",)
-    precision = "fp16"
+    precision: Precision = "fp16"
     tolerance = 5e-3
     caveat = "results carry about three digits and overflow above 65504; check them against what they are for"
+
+
+class Int8Linear(_Torch):
+    """Linear layers and LSTM with int8 weights, ranges of activations found in every call."""
+
+    name = "torch-int8-dynamic"
+    carries_out = ("lower-precision", "quantise-weights")
+    tolerance = INT8
+    caveat = "torch.ao.quantization.quantize_dynamic (to move to torchao in a later torch); check the results against what they are for"
+
+    def why_not(self, situation: Situation) -> str:
+        """Only where the person allows it: even without fast multiply-adds of int8 there are fewer bytes to read."""
+        return not_allowed("int8", situation)
+
+    def apply(self, prepared: Prepared) -> Applied:
+        """Convert the layers of every module that the workload can reach; a layer that stands alone has no place to be put back to.
+
+        Raises:
+            NotComparable: there is none, or this torch has no such conversion.
+        """
+        torch = self.torch()
+        convert = getattr(getattr(getattr(torch, "ao", None), "quantization", None), "quantize_dynamic", None)
+        if convert is None:
+            found = f"torch {torch.__version__} without it"
+            raise NotComparable("torch.ao.quantization.quantize_dynamic", found=found, remedy="convert the model with torchao")
+        layers = (torch.nn.Linear, torch.nn.LSTM)
+        modules = [module for module in reachable(prepared, torch.nn.Module) if any(isinstance(part, layers) for part in list(module.modules())[1:])]
+        if not modules:
+            raise NotComparable("a module that holds linear layers or LSTM, in reach", found="none", remedy="convert the layers in the code")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it is deprecated stands in the caveat
+            for module in modules:
+                convert(module, set(layers), dtype=torch.qint8, inplace=True)
+        # Integer kernels have no gradients, and refuse inputs that want some.
+        return Applied(call=_within(torch.no_grad, prepared.call), synchronise=prepared.synchronise)
 
 
 class PinnedMemory(_Torch):
