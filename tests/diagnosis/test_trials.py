@@ -99,6 +99,13 @@ def test_what_is_faster_is_kept_only_with_an_equal_output_and_a_tail_no_worse():
         assert "because" in found.reason
 
 
+def test_what_is_equal_in_another_type_says_so():
+    made = trial((1.5, 1.6, 1.7))
+    narrow = msgspec.structs.replace(made, output=msgspec.structs.replace(made.output, reason="result is a Tensor of bfloat16"))
+    found = judge(narrow)
+    assert (found.kept, "bfloat16" in found.reason) == (True, True)
+
+
 def test_beside_other_work_nothing_is_recommended():
     (found,) = judged_trials([trial((1.5, 1.6, 1.7))], [action()], disturbed=True)
     assert (found.verdict, found.promise, found.kept) == ("faster", "kept", False)

@@ -18,7 +18,7 @@ class OutputCheck(msgspec.Struct, frozen=True, kw_only=True):
         state: `equal` within the tolerance, `differs`, or `unknown` where nothing could be compared.
         difference: largest |after − before| of an array ÷ its largest |before|; 0 for bit-equal, null where it is no number.
         tolerance: what was allowed, in the same measure.
-        reason: why it differs or cannot be compared.
+        reason: why it differs or cannot be compared, or in what an equal one is another.
     """
 
     state: Literal["equal", "differs", "unknown"]

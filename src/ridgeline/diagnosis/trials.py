@@ -113,7 +113,9 @@ def _reason(trial: ChangeTrial, verdict: str, tail: str, kept: bool, disturbed: 
     if trial.failure:
         return trial.failure
     if kept:
-        unknown = "; too few calls for a verdict on the slow ones" if trial.tail is None else ""
+        # An equal output has a reason where its numbers come in another type.
+        typed = f"; {trial.output.reason}" if trial.output.reason else ""
+        unknown = typed + ("; too few calls for a verdict on the slow ones" if trial.tail is None else "")
         return f"keep it: {trial.caveat}{unknown}" if trial.caveat else f"keep it{unknown}"
     if verdict == "faster" and trial.output.state != "equal":
         return f"faster, and not recommended: {trial.output.reason}"

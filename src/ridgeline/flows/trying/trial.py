@@ -190,7 +190,7 @@ def _kept(trial: _Trial) -> str:
 
 def _checked(trial: _Trial, worker: Worker, *, changed: bool, later: bool = False) -> OutputCheck:
     """Outputs of a worker against those that were kept of the original; `later` makes new calls for it."""
-    asked = {"path": _kept(trial), "tolerance": trial.change.tolerance, "later": later}
+    asked = {"path": _kept(trial), "tolerance": trial.change.tolerance, "any_float": trial.change.any_float, "later": later}
     return worker.call(f"{_AGENT}:check_outputs", asked, OutputCheck, timeout_s=trial.longest_s(changed=changed))
 
 
@@ -211,7 +211,7 @@ def _worker(trial: _Trial, *, changed: bool) -> Iterator[Worker]:
     spec = trial.change.before(trial.spec, trial.machine) if changed else trial.spec
     limits = Limits(wall_s=trial.longest_s(changed=changed), cpus=trial.change.cpus(trial.machine) if changed else None)
     # One hash seed for both, since the order of a set is no output of the change; compiled code goes when the trials are over.
-    surroundings = {"PYTHONHASHSEED": "0", "TORCHINDUCTOR_CACHE_DIR": str(trial.folder / "compiled"), "RIDGELINE_SCRATCH": str(trial.folder)}
+    surroundings = {"PYTHONHASHSEED": "0", "TORCHINDUCTOR_CACHE_DIR": str(trial.folder / "compiled")}
     with Worker(limits=limits, environment={**surroundings, **worker_environment(spec)}) as worker:
         yield worker
 

@@ -89,7 +89,7 @@ def keep_outputs(path: str) -> int:
     return len(_Held.results)
 
 
-def check_outputs(path: str, tolerance: float, later: bool = False) -> OutputCheck:
+def check_outputs(path: str, tolerance: float, any_float: bool = False, later: bool = False) -> OutputCheck:
     """Make the same calls and compare their results with those of the file; `tolerance` is relative to the largest value of an array.
 
     Results are kept, so that asking twice makes no further calls unless `later` ones are asked for.
@@ -97,7 +97,7 @@ def check_outputs(path: str, tolerance: float, later: bool = False) -> OutputChe
     kept = load(Path(path))
     if later or _Held.results is None:
         _Held.results = _results()
-    return compare(kept, _Held.results, tolerance)
+    return compare(kept, _Held.results, tolerance, any_float=any_float)
 
 
 def warm(budget_s: float) -> WarmReport:
