@@ -126,15 +126,59 @@ def test_a_loop_with_a_constant_limit_runs_exactly_that_often() -> None:
     assert found.flop == 7 * 2 * 64
 
 
-@pytest.mark.parametrize(("first", "known"), [(True, "exact"), (False, "assumed")])
-def test_a_condition_that_is_handed_on_does_not_end_a_loop(first: bool, known: str) -> None:
-    found = loop(np.array(7))
+def ended(found: onnx.ModelProto, *how: onnx.NodeProto) -> onnx.ModelProto:
+    """The loop with another end of its body, which makes `go2`."""
+    nodes = found.graph.node[0].attribute[0].g.node
+    del nodes[1:]
+    nodes.extend(how)
+    return found
+
+
+CONSTANT = {truth: helper.make_node("Constant", [], ["go2"], value=onnx.numpy_helper.from_array(np.array(truth))) for truth in (True, False)}
+
+
+@pytest.mark.parametrize(
+    ("limit", "first", "end", "count", "known"),
+    [
+        (7, True, None, 7, "exact"),  # the condition is handed on
+        (7, True, CONSTANT[True], 7, "exact"),
+        (7, True, CONSTANT[False], 1, "exact"),
+        (7, False, None, 0, "exact"),
+        (7, False, CONSTANT[True], 0, "exact"),
+        (0, True, helper.make_node("Not", ["go"], ["go2"]), 0, "exact"),
+        (-2, True, CONSTANT[True], 0, "exact"),
+        (7, True, helper.make_node("Not", ["go"], ["go2"]), 1, "assumed"),  # the body decides itself: how often is data
+        (None, True, CONSTANT[True], 1, "assumed"),
+        (None, True, CONSTANT[False], 1, "exact"),
+        (None, False, None, 0, "exact"),
+    ],
+)
+def test_a_condition_ends_a_loop_or_does_not(limit: int | None, first: bool, end: onnx.NodeProto | None, count: int, known: str) -> None:
+    found = loop(None if limit is None else np.array(limit))
     found.graph.node[0].input[1] = "c"
     found.graph.initializer.append(onnx.numpy_helper.from_array(np.array(first), "c"))
-    assert by_kind(graph(found), "MatMul")[0].trips.known == known
-    # The body decides itself: how often is data.
-    found.graph.node[0].attribute[0].g.node[1].CopyFrom(helper.make_node("Not", ["go"], ["go2"]))
-    assert by_kind(graph(found), "MatMul")[0].trips.known == "assumed"
+    product = by_kind(graph(found if end is None else ended(found, end)), "MatMul")[0]
+    assert (product.trips.count, product.trips.known) == (count, known)
+    assert ("at most 7 times" in product.reason) == (known == "assumed" and limit == 7)
+
+
+def test_loops_inside_loops_multiply_and_one_that_is_assumed_marks_all_inside() -> None:
+    """3 turns of 5 are 15; where the outer loop's turn is the inner one's limit (0 + 1 + 2), that is data."""
+    for limit, count, known in (("five", 15, "exact"), ("turn", 3, "assumed")):
+        inner = loop(np.array(5)).graph.node[0]
+        inner.input[:] = [limit, "", "state"]
+        inner.output[:] = ["after"]
+        body = helper.make_graph(
+            [inner, helper.make_node("Identity", ["on"], ["on2"])],
+            "outer",
+            [tensor("turn", dtype="int64"), tensor("on", dtype="bool"), tensor("state", 4, 4)],
+            [tensor("on2", dtype="bool"), tensor("after", 4, 4)],
+        )
+        node = helper.make_node("Loop", ["three", "", "x"], ["y"], name="outer", body=body)
+        found = graph(model([node], [tensor("x", 4, 4)], ["y"], {"w": zeros(4, 4), "three": np.array(3), "five": np.array(5)}))
+        product = by_kind(found, "MatMul")[0]
+        assert (product.trips.count, product.trips.known) == (count, known)
+        assert found.flop == count * 2 * 64
 
 
 def test_a_loop_without_one_is_assumed_to_run_once() -> None:

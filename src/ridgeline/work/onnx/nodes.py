@@ -82,25 +82,38 @@ def _trips(node: Node, body: Any, types: Types, decided: bool) -> tuple[TripCoun
         return TripCount(count=0.5, known="assumed"), "a branch of If, assumed to run half the time"
     count = _loop_count(node, body, types) if node.kind == "Loop" else _scan_count(node)
     if count is None:
-        return TripCount(count=1, known="assumed"), f"a body of {node.kind}, assumed to run once"
+        limit = _limit(node) if node.kind == "Loop" else None
+        most = f" (at most {limit} times)" if limit is not None else ""
+        return TripCount(count=1, known="assumed"), f"a body of {node.kind}, assumed to run once{most}"
     return TripCount(count=count, known="exact"), ""
 
 
+def _limit(node: Node) -> int | None:
+    """The most turns of a Loop, where that is a constant."""
+    limit = node.optional(0)
+    return max(0, int(limit.content[0])) if limit is not None and limit.content is not None and len(limit.content) == 1 else None
+
+
 def _loop_count(node: Node, body: Any, types: Types) -> int | None:
-    """The trip count of a Loop whose limit is a constant and that nothing ends earlier.
+    """The trip count of a Loop, `None` where that is data.
 
-    Without a condition the body's own is ignored; with one it must be true from the start and handed on as it is.
+    Without a condition the body's own is ignored and the limit counts. With one that is true from the start it is the limit if the body hands it on
+    as it is, one if the body always ends it; with one that is false from the start it is none.
     """
-    limit, condition = node.optional(0), node.optional(1)
-    if limit is None or limit.content is None or len(limit.content) != 1:
-        return None
-    if condition is not None and not (_is_true(condition) and _keeps_on(body, types)):
-        return None
-    return max(0, int(limit.content[0]))
+    limit, condition = _limit(node), node.optional(1)
+    first = True if condition is None else _truth(condition)
+    if limit == 0 or first is False:
+        return 0
+    if condition is None or first is None:
+        return limit if condition is None else None
+    if _keeps_on(body, types):
+        return limit
+    return 1 if body.output and _truth(types(body.output[0].name)) is False else None
 
 
-def _is_true(value: Value) -> bool:
-    return value.content is not None and len(value.content) == 1 and bool(value.content[0])
+def _truth(value: Value) -> bool | None:
+    """A condition, where it is a constant."""
+    return bool(value.content[0]) if value.content is not None and len(value.content) == 1 else None
 
 
 def _keeps_on(body: Any, types: Types) -> bool:
@@ -110,7 +123,7 @@ def _keeps_on(body: Any, types: Types) -> bool:
     name = body.output[0].name
     while name in before:
         name = before[name]
-    return name == body.input[1].name or _is_true(types(name))
+    return name == body.input[1].name or _truth(types(name)) is True
 
 
 def _scan_count(node: Node) -> int | None:
