@@ -8,11 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import Site
+from ridgeline.measurement.stages.device import DeviceSpans
 from ridgeline.measurement.stages.looks import _looks
 from ridgeline.measurement.stages.recorder import EVENT, Recording
 from ridgeline.measurement.stages.table import table_of
 
 MS = 1_000_000
+
+
+def spans(*ms: tuple[float, float] | None) -> DeviceSpans:
+    """(start, end) in ms on the device, one an entry in order of its end."""
+    known = np.array([item or (np.nan, np.nan) for item in ms]) * MS
+    starts, ends = np.nan_to_num(known).astype(np.int64).T
+    return DeviceSpans((known[:, 1] - known[:, 0]) / 1e9, starts, ends)
 
 
 def made(*entries: tuple[str, float, float, int, str], wall_ms: float = 100.0, device=None) -> Recording:
@@ -28,7 +36,7 @@ def made(*entries: tuple[str, float, float, int, str], wall_ms: float = 100.0, d
         names=tuple(names),
         sites=(None,) * len(names),
         lanes=tuple(lanes),
-        device_s=np.full(len(entries), np.nan) if device is None else np.asarray(device, np.float64),
+        device=DeviceSpans() if device is None else spans(*device),
         start_ns=0,
         end_ns=int(wall_ms * MS),
     )
@@ -100,9 +108,18 @@ def test_medians_over_calls_and_a_stage_that_comes_later():
 
 
 def test_device_time_stands_beside():
-    table = table_of([made(("kernel", 0, 5, -1, "main"), device=[0.0045])])
+    table = table_of([made(("kernel", 0, 5, -1, "main"), device=[(0.5, 5)])])
     assert table.stages[0].device_s.value == pytest.approx(0.0045)
     assert "device's own events" in table.instrument
+
+
+def test_work_on_a_device_and_on_the_cpu_at_the_same_time():
+    """A frame is inferred while the next is decoded: neither takes the other's time, nor that in which it waited in the queue."""
+    entries = (("infer", 0, 1, -1, "main"), ("decode", 1, 11, -1, "main"), ("infer", 11, 12, -1, "main"))
+    infer, decode = table_of([made(*entries, device=[(0, 30), None, (30, 60)])]).stages
+    assert (infer.total_s.value, infer.device_s.value) == (pytest.approx(0.060), pytest.approx(0.060))
+    assert (decode.total_s.value, decode.device_s) == (pytest.approx(0.010), None)
+    assert decode.overlapped_s == infer.overlapped_s == pytest.approx(0.010)
 
 
 def test_many_names_are_cut_and_said_to_be():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ridgeline import _native
 
 from .children import ChildProcesses
-from .device import DeviceTimes
+from .device import DeviceSpans, DeviceTimes
 
 __all__ = ["EVENT", "Recording", "recording"]
 
@@ -38,13 +38,12 @@ class Recording:
     """What one recorded stretch holds.
 
     Attributes:
-        events: finished entries in the order in which they ended, dtype `EVENT`; times in ns of the monotonic clock. Where a device ran the work,
-            start and end are the device's, laid on that clock.
+        events: finished entries in the order in which they ended, dtype `EVENT`; times in ns of the monotonic clock.
         names: of stages, by the events' index; fit to be shown.
         sites: (file, line, function) that entered each name first.
         lanes: names of threads, by the events' index.
         idents: the same threads as `threading.get_ident` knows them.
-        device_s: seconds by the device's own events, by index into `events`; NaN where there are none.
+        device: what an asynchronous device did for each of them.
         start_ns, end_ns: of the stretch.
         missed: entries that did not fit.
         merged: entries whose names came after the last that is kept apart; they share the name `(other stages)`.
@@ -58,7 +57,7 @@ class Recording:
     sites: tuple[tuple[str, int, str] | None, ...] = ()
     lanes: tuple[str, ...] = ()
     idents: tuple[int, ...] = ()
-    device_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    device: DeviceSpans = field(default_factory=DeviceSpans)
     start_ns: int = 0
     end_ns: int = 0
     missed: int = 0
@@ -98,6 +97,7 @@ def recording(
         return threading.current_thread().name
 
     children = ChildProcesses()
+    times.begin()
     _native.stages_start(most, resources, times.everywhere, lane, times.opening, times.closing)
     found.start_ns = _native.clock_ns()
     try:
@@ -115,7 +115,7 @@ def recording(
         for index in np.flatnonzero(still := np.frombuffer(still_open, np.int64)):
             name = found.names[min(int(index), len(names))]
             found.unfinished[name] = found.unfinished.get(name, 0) + int(still[index])
-        found.events, found.device_s = times.resolved(events)
+        found.events, found.device = events, times.resolved(events)
         found.problems = tuple(times.problems)
 
 

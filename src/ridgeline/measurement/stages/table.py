@@ -1,8 +1,8 @@
 """From recorded entries to a `StageTable`: unions per call, what overlaps, and the median over the calls with its interval.
 
 The time of a stage is the union of its intervals: entered on three threads at once it takes what the clock on the wall says, not three times that.
-What is its own is that union without the union of the stages nested in it; what overlaps is the part in which a stage that is neither around nor
-inside it ran as well.
+Work that an asynchronous device did for it is an interval too, beside those in which the program was in the stage. What is its own is that union
+without the union of the stages nested in it; what overlaps is the part in which a stage that is neither around nor inside it ran as well.
 """
 
 from __future__ import annotations
@@ -80,11 +80,10 @@ class _PerCall:
     """The rows of one call, seconds by row; what is compared with other rows is there for those that are kept."""
 
     def __init__(self, recording: Recording, of: NDArray[np.int64], count: int) -> None:
-        events = recording.events
         order = np.argsort(of, kind="stable")
         bounds = np.searchsorted(of[order], np.arange(count + 1))
         self.members = [order[bounds[row] : bounds[row + 1]] for row in range(count)]
-        self.unions = [merge(events["start_ns"][part], events["end_ns"][part]) for part in self.members]
+        self.unions = [_intervals(recording, part) for part in self.members]
         self.calls = [len(part) for part in self.members]
         self.total_s = [_length(union) for union in self.unions]
         self.covered_s = _length(_joined(self.unions, set(range(count))))
@@ -119,8 +118,17 @@ def _shared(one: Intervals, other: Intervals) -> float:
     return (int((one[1] - one[0]).sum()) + int((other[1] - other[0]).sum()) - int(both)) / 1e9
 
 
+def _intervals(recording: Recording, part: NDArray[np.int64]) -> Intervals:
+    """When the program was in some entries, and when a device worked for them."""
+    starts, ends = recording.events["start_ns"][part], recording.events["end_ns"][part]
+    if len(recording.device.seconds):
+        on = part[~np.isnan(recording.device.seconds[part])]
+        starts, ends = np.concatenate((starts, recording.device.start_ns[on])), np.concatenate((ends, recording.device.end_ns[on]))
+    return merge(starts, ends)
+
+
 def _device(recording: Recording, part: NDArray[np.int64]) -> float | None:
-    seconds = recording.device_s[part] if len(recording.device_s) else np.zeros(0)
+    seconds = recording.device.seconds[part] if len(recording.device.seconds) else np.zeros(0)
     known = seconds[~np.isnan(seconds)]
     return float(known.sum()) if len(known) else None
 
@@ -177,7 +185,7 @@ def _instrument(recordings: Sequence[Recording], automatic: bool, cost_s: float 
     parts = [f"{what}, clock read at both ends"]
     if cost_s is not None:
         parts.append(f"{cost_s * 1e9:.0f} ns an entry")
-    if any(not np.isnan(recording.device_s).all() for recording in recordings if len(recording.device_s)):
+    if any(not np.isnan(recording.device.seconds).all() for recording in recordings):
         parts.append("asynchronous work by the device's own events")
     if looks is not None and looks.samples:
         parts.append(f"{looks.samples} line samples in calls of their own")
