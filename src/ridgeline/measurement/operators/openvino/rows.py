@@ -35,6 +35,8 @@ _WORKING = ("convolution", "matmul", "attention")
 _DEAREST: tuple[Engine, ...] = ("erf", "tanh", "exp", "divide", "sort", "gather", "reduce", "fma", "add")
 _PASSING = ("view", "movement", "allocation", "copy")
 _PARTIAL = ("gather", "movement", "copy")
+_CHAIN = "Subgraph"
+_NAMELESS = "OpenVINO names no operator of the model for it"
 _ORIGIN = "OpenVINO's profile, whole microseconds plus what was cut off"
 
 
@@ -142,8 +144,11 @@ def _work(node: ExecutedNode, inputs: Sequence[Value], origin: Origin, model: Se
     alike = [model[position].op for position in origin.named if model[position].op.kind == node.kind]
     # A kind of its own; the model's operator knows attributes, and its operands in their order.
     own = operator_work(alike[0] if len(alike) == 1 else OpenvinoOp(name=node.name, kind=node.kind, inputs=tuple(inputs), outputs=node.outputs))
-    if own.flop is not None or not origin.members:
+    if own.flop is not None:
         return own
+    if not origin.members:
+        # Fused chains of the compiler's own making, such as what is left of a constant that it moved.
+        return msgspec.structs.replace(own, group="elementwise" if node.kind == _CHAIN else own.group, reason=_NAMELESS)
     works = [operator_work(model[position].op) for position in origin.members]
     return _joined([work for work in works if work.group not in _PASSING], works)
 
@@ -151,7 +156,7 @@ def _work(node: ExecutedNode, inputs: Sequence[Value], origin: Origin, model: Se
 def _joined(working: Sequence[Work], every: Sequence[Work]) -> Work:
     """Work of a fused node from that of its members: the products where there are any, else the dearest engine of a chain."""
     if not working:
-        return every[-1] if every else Work(group="other", flop=None, reason="OpenVINO names no operator of the model for it")
+        return every[-1]
     unknown = [work.reason for work in working if work.flop is None]
     if unknown:
         return Work(group="other", flop=None, reason=unknown[0])
