@@ -92,3 +92,13 @@ def test_without_operators_the_call_in_progress_at_the_sampled_line_says_it():
 def test_a_call_that_holds_little_of_the_samples_is_not_the_cause():
     given = facts([], wall_split=split(interpreter=0.9), hot_spots=spots((5, 100, "json.loads"), (6, 300, "")), cannot=_NOT_HERE)
     assert found(given).bottleneck.where.line == 6
+
+
+def test_samples_that_an_operator_accounts_for_are_not_the_calls():
+    """A sampler that waits for the interpreter's lock gets it where a library lets go of it: at the operator behind the call."""
+    behind = row("sum", 0.003, kind="aten::sum", group="reduction", site=Site(file="net.py", line=6, function="f"))
+    given = facts([behind], wall_split=split(interpreter=0.6), hot_spots=spots((5, 240, "torch.tensor"), (6, 260, "x.sum")), cannot=_NOT_HERE)
+    page = found(given)
+    assert page.bottleneck.where.line == 5
+    assert "one call of `torch.tensor`" in page.bottleneck.summary
+    assert [action.action for action in page.actions][:1] == ["compute-once"]

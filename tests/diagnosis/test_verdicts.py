@@ -104,7 +104,8 @@ def test_fusing_promises_the_traffic_that_it_saves():
     # Four operations move 8N, fused 2N: 4× on the chain at best.
     moved = {e.name: e.quantity.value for e in found.bottleneck.evidence}
     assert moved["bytes moved"] / moved["bytes fused"] == pytest.approx(4.0)
-    assert fuse.speedup[1] <= 4.0
+    # At the best the fused kernel streams at the full 13 GB/s, where the separate ones reach 12.
+    assert fuse.speedup[1] == pytest.approx(1 / (0.005 + 30e6 / 13e9 / 0.01), rel=0.02)
 
 
 def test_tanh_in_cache_is_its_own_ceiling_and_not_latency():

@@ -97,6 +97,8 @@ def _combination(leads: list[tuple[Action, Finding, Proposal]], identity: str, m
         min(_LARGEST_SPEEDUP, combined_speedup(parts=[(share, max(1.0, lead[2].gain[end])) for share, lead in zip(shares, leads, strict=True)]))
         for end in (0, 1)
     )
+    # What vanishes with one of them beside its own share is known of each alone; together they are worth at least the best alone.
+    high = max(high, *(action.speedup[1] for action, _, _ in leads))
     return Action(
         id=identity,
         action=" + ".join(action.action for action, _, _ in leads),

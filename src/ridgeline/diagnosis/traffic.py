@@ -1,5 +1,6 @@
-"""What several operators move together: the fraction of their ceilings, their share of the wall without what is not traffic, and the finding of
-operators whose whole work is moving bytes. The rules in `causes` decide what it means.
+"""What several operators move together: the fraction of their ceilings, and the finding of operators whose whole work is moving bytes.
+
+The rules in `causes` decide what it means.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from collections.abc import Iterator, Sequence
 
 from ridgeline.core import Evidence, Quantity
 
+from .bounds import kernel_share, vanishing
 from .case import Case, Finding, Proposal
 from .judge import Judged
 
-__all__ = ["evidence", "fraction", "kernel_share", "moving"]
+__all__ = ["evidence", "fraction", "moving"]
 
 
 def moving(case: Case, parts: list[Judged], cause: str, action: str, what: str) -> Iterator[Finding]:
@@ -20,25 +22,25 @@ def moving(case: Case, parts: list[Judged], cause: str, action: str, what: str) 
         return
     top = max(parts, key=lambda part: part.share)
     f_b = fraction(parts)
+    share = kernel_share(case, parts)
     lower = f", at least {f_b.value:.0%} of copy bandwidth" if f_b else ""
     yield Finding(
         cause=cause,
         bound="bandwidth",
-        share=kernel_share(case, parts),
+        share=share,
         where=case.where(top),
         evidence=evidence(top),
         proposals=(
-            Proposal(action=action, because=f"{len(parts)} operators only move data; without them their time is gone", gain=(2.0, float("inf"))),
+            Proposal(
+                action=action,
+                because=f"{len(parts)} operators only move data; without them their time is gone",
+                gain=(2.0, float("inf")),
+                # With them go the page faults of what they wrote and what issued them.
+                share_range=(share, vanishing(case, parts)),
+            ),
         ),
         summary=f"{what}{lower}",
     )
-
-
-def kernel_share(case: Case, parts: Sequence[Judged]) -> float:
-    """Share of the wall without the page faults and dispatch inside these operators: those belong to other causes."""
-    wall = case.operators_wall_s
-    taken = sum(part.system_s + part.dispatch_s for part in parts)
-    return max(0.0, case.sum_of(parts) - (taken / wall if wall else 0.0))
 
 
 def fraction(parts: Sequence[Judged]) -> Quantity | None:

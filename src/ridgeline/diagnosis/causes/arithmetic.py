@@ -19,6 +19,8 @@ __all__ = ["NearPeak", "SpecialFunctions"]
 _DENSE = ("fma", "sort", "gather")
 _WORDS = {"fma": "multiply-adds"}
 _SPECIAL = ("exp", "tanh", "erf", "divide")
+#: A few multiply-adds instead of a function gain no more than this.
+_CHEAPEST = 20.0
 #: Precisions one may fall to, in order; what is already at the last has nothing below.
 _LOWER: dict[Precision, tuple[Precision, ...]] = {
     "fp64": ("fp32",),
@@ -101,7 +103,10 @@ class SpecialFunctions(Rule):
         )
 
     def _proposals(self, case: Case, top: Judged) -> Iterator[Proposal]:
-        yield Proposal(action="cheaper-function", because="a polynomial or a clipped linear form costs a few multiply-adds", gain=(1.5, 6.0))
+        # At the best the cheaper form is hidden behind the bytes that go through it.
+        cheapest = min(_CHEAPEST, 1.0 / top.f_b.value) if top.f_b is not None and top.f_b.value > 0 else 6.0
+        because = "a polynomial or a clipped linear form costs a few multiply-adds"
+        yield Proposal(action="cheaper-function", because=because, gain=(1.5, max(2.0, cheapest)))
         device, engine = case.facts.device, top.row.engine
         if device is None or engine is None or top.achieved_flop_per_s is None:
             return

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from ridgeline.core import BufferUse, Device, Evidence, MemoryLevel, Quantity
 from ridgeline.core.units import format_quantity
 
+from ..bounds import kernel_share
 from ..case import Case, Finding, Proposal, Rule
 from ..ceilings import bandwidth_ceiling, mix_of
 from ..chains import chains
 from ..judge import BOUND_LOW, Judged
 from ..repeated import IN_TILES, standing
 from ..residency import level_of
-from ..traffic import evidence, fraction, kernel_share
+from ..traffic import evidence, fraction
 
 __all__ = ["PoorLocality", "blockable", "passed_over", "tiles"]
 

@@ -11,16 +11,19 @@ from collections.abc import Iterator, Sequence
 from ridgeline.core import Evidence, Quantity
 from ridgeline.core.units import format_quantity
 
+from ..bounds import gain_at_best, kernel_share, remaining, vanishing
 from ..case import Case, Finding, Proposal, Rule
 from ..chains import chains
 from ..judge import BOUND_LOW, HEALTHY, Judged
-from ..traffic import evidence, fraction, kernel_share, moving
+from ..traffic import evidence, fraction, moving
 from .locality import passed_over
 
 __all__ = ["Copy", "ElementwiseChain", "Streaming", "WeightTraffic"]
 
 #: A matrix product whose largest operand makes this part of its traffic reads weights, not activations.
 _WEIGHT_PART = 0.6
+#: Inputs that one batch serves at the most that is counted on.
+_MOST_BATCHED = 20.0
 #: Bytes of one element, by precision, for what lower precision would save.
 _WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5}
 
@@ -43,10 +46,11 @@ class ElementwiseChain(Rule):
         ratio = now / sum(chain.bytes_fused for chain in found)
         f_b = fraction(parts)
         top = max(largest.members, key=lambda part: part.share)
+        share = kernel_share(case, parts)
         yield Finding(
             cause="elementwise-chain",
             bound="bandwidth",
-            share=kernel_share(case, parts),
+            share=share,
             where=case.where(top),
             evidence=(
                 Evidence(name="operators in chains", quantity=Quantity.exact(len(parts), "count", source="counted", origin="operator profile")),
@@ -58,8 +62,10 @@ class ElementwiseChain(Rule):
                 Proposal(
                     action="fuse",
                     because=f"{len(parts)} operators move {format_quantity(now, 'B')}; fused they move {format_quantity(now / ratio, 'B')}",
-                    # The fused kernel streams as fast as the separate ones at best; half of the saved traffic is the careful end.
-                    gain=(1.0 / (1.0 - (1.0 - 1.0 / ratio) * 0.6), ratio),
+                    # Careful: 0.6 of the saved traffic, in the kernels alone. At the best one kernel at its ceiling is left, and all that the
+                    # operators took beside their kernels goes with them: page faults of what they wrote, dispatch, the interpreter's part.
+                    gain=(1.0 / (1.0 - (1.0 - 1.0 / ratio) * 0.6), max(ratio, gain_at_best(case, parts, fewer_bytes=ratio))),
+                    share_range=(share, vanishing(case, parts)),
                 ),
             ),
             summary=f"{len(parts)} elementwise operators each go through memory, at {f_b.value:.0%} of stream bandwidth" if f_b else "",
@@ -105,13 +111,20 @@ class WeightTraffic(Rule):
                         Proposal(
                             action="quantise-weights",
                             because=f"int8 weights are 1/{width:.0f} of the bytes, and the bytes are the time",
-                            gain=(max(1.2, 0.5 * width), float(width)),
+                            # At the best narrow weights stream at their ceiling, from nearer where they fit.
+                            gain=(max(1.2, 0.5 * width), max(float(width), gain_at_best(case, parts, fewer_bytes=width, arithmetic=1.0 / width))),
                         )
                     ]
                     if width > 1
                     else []
                 ),
-                Proposal(action="batch", because="one pass over the weights then serves several inputs", gain=(1.5, 8.0), metric="period"),
+                Proposal(
+                    action="batch",
+                    because="one pass over the weights then serves several inputs",
+                    gain=(1.5, max(8.0, _batched(case, parts))),
+                    metric="period",
+                    share_range=(case.sum_of(parts), vanishing(case, parts)),
+                ),
             ),
             summary=f"weights are read once per use at {top.f_b.value:.0%} of what {top.threads} thread{'s' * (top.threads > 1)} can stream",
         )
@@ -137,7 +150,8 @@ class Streaming(Rule):
         width = _WIDTH.get(top.row.placement.precision, 4)
         proposals = [Proposal(action="batch", because="several items then share one pass where they share data", gain=(1.0, 2.0), metric="period")]
         if width > 1:
-            half = Proposal(action="lower-precision", because="half the width is half the bytes, and the bytes are the time", gain=(1.5, 2.0))
+            because = "half the width is half the bytes, and the bytes are the time"
+            half = Proposal(action="lower-precision", because=because, gain=(1.5, max(2.0, _at_half_width(case, parts))))
             proposals.insert(0, half)
         yield Finding(
             cause="streaming",
@@ -149,6 +163,16 @@ class Streaming(Rule):
             summary=f"compulsory bytes at {top.f_b.value:.0%} of what {top.threads} thread{'s' * (top.threads > 1)} can stream",
             healthy=top.f_b.value >= HEALTHY,
         )
+
+
+def _batched(case: Case, parts: Sequence[Judged]) -> float:
+    """What a batch can be worth at the best: the weights' bytes cost next to nothing an input, and the arithmetic reaches its ceiling."""
+    return min(_MOST_BATCHED, gain_at_best(case, parts, fewer_bytes=_MOST_BATCHED))
+
+
+def _at_half_width(case: Case, parts: Sequence[Judged]) -> float:
+    left = remaining(case, parts, fewer_bytes=2.0, arithmetic=0.5)
+    return kernel_share(case, parts) / left if left > 0 else 2.0
 
 
 def _binds(parts: Sequence[Judged]) -> bool:

@@ -7,11 +7,12 @@ from the operator rows, by the time of one call; where there are none, from the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ridgeline.core import Evidence, Quantity, Where
+from ridgeline.core import Evidence, HotSpot, Quantity, Where
 
+from ..bounds import MOST
 from ..case import Case, Finding, Proposal, measured_share
 from ..judge import Judged
 
@@ -61,13 +62,14 @@ class ObjectCall:
         return _last(self.name)
 
 
-def object_call(case: Case, interpreter: float) -> ObjectCall | None:
+def object_call(case: Case, interpreter: float, lines: Sequence[tuple[HotSpot, float]]) -> ObjectCall | None:
     """The call that takes most of the time of its kind; `None` where no such call is known.
 
     Args:
         interpreter: share of the wall that is the interpreter's and neither dispatch nor asking.
+        lines: sampled lines with the samples of each that no operator accounts for.
     """
-    return _of_rows(case) if any(map(_goes_through_objects, case.judged)) and case.shares_hold else _of_lines(case, interpreter)
+    return _of_rows(case) if any(map(_goes_through_objects, case.judged)) and case.shares_hold else _of_lines(interpreter, lines)
 
 
 def object_finding(call: ObjectCall) -> Finding:
@@ -93,7 +95,7 @@ def _proposals(call: ObjectCall) -> Iterator[Proposal]:
     elif operation is not None:
         data = "the array's own" if call.on_array else "with the data kept in an array, its own"
         because = f"{data} operation (numpy.{operation}) goes through the numbers without a Python object for each"
-        yield Proposal(action="vectorise", because=because, gain=(2.0, 200.0))
+        yield Proposal(action="vectorise", because=because, gain=(2.0, MOST))
     if call.function not in _CONVERTS:
         because = "a result that is kept serves every later call that is given the same; for new input only another library or other data helps"
         yield Proposal(action="compute-once", because=because, gain=(2.0, math.inf))
@@ -126,13 +128,11 @@ def _of_rows(case: Case) -> ObjectCall | None:
     )
 
 
-def _of_lines(case: Case, interpreter: float) -> ObjectCall | None:
-    spots = case.facts.hot_spots
-    busy = [spot for spot in spots.spots if spot.state != "blocked"] if spots is not None else []
-    top = max((spot for spot in busy if spot.call), key=lambda spot: spot.samples, default=None)
-    whole = sum(spot.samples for spot in busy)
-    if top is None or top.samples < _MOST * whole or _last(top.call) in _CALLS_BACK:
+def _of_lines(interpreter: float, lines: Sequence[tuple[HotSpot, float]]) -> ObjectCall | None:
+    whole = sum(samples for _, samples in lines)
+    top, samples = max((line for line in lines if line[0].call), key=lambda line: line[1], default=(None, 0.0))
+    if top is None or samples < _MOST * whole or _last(top.call) in _CALLS_BACK:
         return None
     where = Where(function=top.site.function, file=top.site.file, line=top.site.line)
-    evidence = (measured_share("sampled lines in this call", top.samples / whole, origin="sampled lines and the call in progress at each"),)
-    return ObjectCall(name=top.call, calls=1.0, share=interpreter * top.samples / whole, where=where, evidence=evidence)
+    evidence = (measured_share("sampled lines in this call", samples / whole, origin="sampled lines and the call in progress at each"),)
+    return ObjectCall(name=top.call, calls=1.0, share=interpreter * samples / whole, where=where, evidence=evidence)

@@ -12,16 +12,17 @@ from typing import Any
 from ridgeline.core import Evidence, HotSpot, Quantity, WallSplit, Where
 from ridgeline.core.units import format_quantity
 
+from ..bounds import DENSE, MOST, dense_share, kept_near, remaining, vanishing
 from ..case import Case, Finding, Proposal, Rule, fresh_bytes, measured_share
 from .objects import ObjectCall, object_call, object_finding
 
 __all__ = ["Allocation", "Dispatch", "Interpreter"]
 
 _LEAST = 0.2
+#: Fused or batched, no more than so many operators become one.
+_MOST_FEWER = 20.0
 #: Share of the cost of dispatching one operator that is itself spent in the interpreter: what a Python loop over operators shows as interpreter time.
 _INTERPRETED_DISPATCH = 0.5
-#: Gain of a loop that is replaced, at the best: native code over an array takes a hundredth of a loop's time and less, so that its share goes.
-_ALL = 200.0
 #: Part of the interpreter's share that a loop holds at the least where no sampled line says which loop.
 _NO_LINE = 0.5
 
@@ -64,12 +65,29 @@ class Dispatch(Rule):
 
     def _proposals(self, case: Case, share: float) -> Iterator[Proposal]:
         operators = case.facts.dispatch.operators if case.facts.dispatch else 0.0
+        fewer = max(2.5, min(_MOST_FEWER, operators / 4))
+        # Compiled or fused, all goes that is not arithmetic of products: intermediate results, their page faults, Python between the operators.
+        around = max(share, vanishing(case, case.judged) - dense_share(case))
+        rest = [part for part in case.judged if part.row.group not in DENSE]
         # A compiled graph issues a few fused kernels where the program issued many; ten to one is what fusing short chains gives at the least.
         name = "compile-graph" if case.facts.dispatch and case.facts.dispatch.library == "torch" else "fuse"
+        because = f"{operators:.0f} operators each pay dispatch; fused, a few do"
+        best = _at_best(around, share / fewer + remaining(case, rest, fewer_bytes=fewer))
+        yield Proposal(action=name, because=because, gain=(2.0, best), share_range=(share, around))
+        # An item of a batch pays its arithmetic at the rate that large operands reach, and a part of everything else.
+        everything = max(share, vanishing(case, case.judged))
         yield Proposal(
-            action=name, because=f"{operators:.0f} operators each pay dispatch; fused, a few do", gain=(2.0, max(2.5, min(20.0, operators / 4)))
+            action="batch",
+            because="one dispatch then serves many items, and each operator runs at the rate of larger operands",
+            gain=(2.0, _at_best(everything, share / fewer + remaining(case, case.judged, fewer_bytes=fewer))),
+            metric="period",
+            share_range=(share, everything),
         )
-        yield Proposal(action="batch", because="one dispatch then serves many items", gain=(2.0, max(2.5, min(20.0, operators / 4))), metric="period")
+
+
+def _at_best(share: float, left: float) -> float:
+    """By what factor a share shrinks of which so much is left."""
+    return max(2.0, min(MOST, share / left if left > 0 else MOST))
 
 
 class Interpreter(Rule):
@@ -84,7 +102,7 @@ class Interpreter(Rule):
             return
         # A loop that only asks is the interpreter at work on nothing: its cause is what it asks for.
         share = max(0.0, case.share_of("interpreter") - _INTERPRETED_DISPATCH * case.dispatch_share) * (1.0 - case.spinning)
-        call = object_call(case, share)
+        call = object_call(case, share, _interpreted_lines(case))
         if call is not None and call.share >= _LEAST:
             yield object_finding(call)
             share -= call.share
@@ -115,8 +133,8 @@ def _loop(case: Case, split: WallSplit, share: float, call: ObjectCall | None) -
         ),
         proposals=(
             # Only what this function holds of the interpreter's time can go with it, and at the best all of that.
-            Proposal(action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, _ALL), **acts_on),
-            Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, _ALL), **acts_on),
+            Proposal(action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, MOST), **acts_on),
+            Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, MOST), **acts_on),
         ),
         summary=f"{share:.0%} of the wall is the Python interpreter, not native code; {seen}",
     )
@@ -135,6 +153,8 @@ class Allocation(Rule):
             return
         # Waiting for a CPU stretches all of the program alike: what is deleted is a share of the time in which it ran.
         running = min(1.0, share / max(0.1, 1.0 - case.share_of("waiting")))
+        # Pages that are kept are near as well: at the best, what the operators move comes from a cache.
+        ends = (running, min(1.0, running + kept_near(case, case.fresh_parts)))
         place = max(case.fresh_parts, key=fresh_bytes, default=None)
         yield Finding(
             cause="allocation",
@@ -150,14 +170,16 @@ class Allocation(Rule):
                 Proposal(
                     action="reuse-buffers",
                     because=f"{share:.0%} of the wall is the kernel clearing fresh pages; kept buffers fault once",
-                    gain=(4.0, 20.0),
+                    gain=(4.0, MOST),
                     share=running,
+                    share_range=ends,
                 ),
                 Proposal(
                     action="change-allocator",
                     because="an allocator that keeps freed blocks does not return them to the kernel",
-                    gain=(1.5, 20.0),
+                    gain=(1.5, MOST),
                     share=running,
+                    share_range=ends,
                 ),
             ),
             summary=f"{share:.0%} of the wall is system time for fresh memory ({case.faults:.0f} page faults a call)",

@@ -49,7 +49,10 @@ class LowParallelism(Rule):
             return
         top = max(parts, key=lambda part: part.share)
         share = case.sum_of(parts)
-        gain = min(_thread_gain(case, top), _free_cpus(case) / top.threads)
+        most = _free_cpus(case) / top.threads
+        gain = min(_thread_gain(case, top), most)
+        # A kernel under its ceiling on few threads may reach the ceiling of all of them; never more than each thread's part.
+        best = min(most, gain / min(1.0, top.f_b.value)) if top.bound == "bandwidth" and top.f_b is not None and top.f_b.value > 0 else gain
         dense = top.row.engine is not None and top.row.group in ("matmul", "convolution", "attention") and _compute_bound(top)
         yield Finding(
             cause="low-parallelism",
@@ -64,7 +67,7 @@ class LowParallelism(Rule):
                 Proposal(
                     action="parallelise",
                     because=f"{top.threads} of {case.cores} CPUs work; all that are free reach {gain:.2f}× here",
-                    gain=(1.0 + 0.6 * max(0.0, gain - 1.0), max(1.0, gain)),
+                    gain=(1.0 + 0.6 * max(0.0, gain - 1.0), max(1.0, gain, best)),
                 ),
             ),
             summary=f"{top.threads} of {case.cores} CPUs do the work",

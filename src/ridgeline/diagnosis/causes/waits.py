@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ridgeline.core import Evidence, Wait
 
+from ..bounds import MOST
 from ..case import Case, Finding, Proposal, Rule, measured_share
 from ..waited import (
     FOR_THREADS,
@@ -197,6 +198,7 @@ class TakingTurns(Rule):
         # Where no line was seen, the threads' Python may lie in any function: all that is known is the share of it.
         part = function / whole if whole > 0 else None
         held = share * part if part is not None else share
+        ends = (held if part is not None else held / 2, held)
         yield Finding(
             cause="interpreter",
             bound="latency",
@@ -211,10 +213,11 @@ class TakingTurns(Rule):
                 Proposal(
                     action="vectorise",
                     because="one native call over an array replaces the loop over its items, and lets the other threads run",
-                    gain=(4.0, 50.0),
+                    gain=(4.0, MOST),
                     share=held,
+                    share_range=ends,
                 ),
-                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, 50.0), share=held),
+                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, MOST), share=held, share_range=ends),
             ),
             summary="the threads take turns at the interpreter's lock: together they run as fast as one",
         )
