@@ -46,13 +46,52 @@ def _command(document: Path, *arguments: str, mode: str = "fast") -> list[str]:
     return [sys.executable, "-c", _PATCHED, str(document), mode, *arguments]
 
 
-def test_a_reader_that_leaves_is_no_error(document: Path) -> None:
+def test_a_reader_that_leaves_ends_it_quietly_as_it_ends_every_tool(document: Path, tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(_command(document, "--quiet"), stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    report = tmp_path / "report.html"
+    done = subprocess.run(_command(document, "--quiet", "--html", str(report)), stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
     os.close(writing)
-    assert done.returncode == 0
+    assert done.returncode == 128 + signal.SIGPIPE
     assert done.stderr == ""
+    assert report.read_text().startswith("<!DOCTYPE html>"), "what goes to a file does not depend on who reads stdout"
+
+
+def test_a_reader_of_one_line_gets_it_and_the_code_is_that_of_the_command(document: Path) -> None:
+    """A page that fits the pipe is written before the reader leaves."""
+    line = 'set -o pipefail; "$@" | head -1; echo "${PIPESTATUS[0]}"'
+    done = subprocess.run(["bash", "-c", line, "bash", *_command(document, "--quiet")], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] in ("0", "141")
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 2
+
+
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGHUP, "SIGHUP")])
+def test_a_signal_that_asks_to_end_is_one_line_and_its_code(document: Path, number: signal.Signals, name: str) -> None:
+    process = subprocess.Popen(_command(document, "--quiet", mode="slow"), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "started\n"
+    process.send_signal(number)
+    assert process.stderr.read() == f"ridgeline: ended by {name}; nothing was kept\n"
+    assert process.wait(timeout=60) == 128 + number
+
+
+def test_a_signal_that_is_ignored_stays_so(document: Path) -> None:
+    command = ["bash", "-c", 'trap "" HUP; exec "$@"', "bash", *_command(document, "--quiet", mode="slow")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "started\n"
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    assert process.stderr.read() == "ridgeline: ended by SIGTERM; nothing was kept\n"
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
+
+
+def test_a_broken_pipe_inside_is_not_taken_for_a_reader_who_left() -> None:
+    code = "import importlib, sys; sys.exit(importlib.import_module('ridgeline.cli.main')._ended(BrokenPipeError(32, 'Broken pipe')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 70
+    assert "BrokenPipeError" in done.stderr
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from ridgeline.core import Experiment
+from ridgeline.machine import process_tree, scratch_folder
 from ridgeline.notebook import Notebook, new_run_id
 
 
@@ -71,3 +80,67 @@ def test_promises_of_no_notebook(run, tmp_path, monkeypatch):
     code, _, err = run("log", "--promises", "--notebook", str(tmp_path / "other.sqlite"))
     assert code == 2
     assert err.count("\n") == 1
+
+
+_PROGRAM = "def f():\n    return sum(range(2000))\n"
+_ENOUGH_S = 240.0
+
+
+@contextlib.contextmanager
+def trying_for_long(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A run that is in the middle of a trial, its temporary files in `folder`/tmp; whatever becomes of it, it is gone at the end."""
+    (folder / "tmp").mkdir()
+    (folder / "program.py").write_text(_PROGRAM)
+    environment = {**os.environ, "TMPDIR": str(folder / "tmp"), "RIDGELINE_NOTEBOOK": str(folder / "notes.sqlite")}
+    options = ["--quiet", "--time-budget", "1", "--samples", "50", "--try", "--try-budget", "3000"]
+    command = [sys.executable, "-m", "ridgeline", "diagnose", *options, f"{folder / 'program.py'}:f"]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        end = time.monotonic() + _ENOUGH_S
+        while not list((folder / "tmp").glob("ridgeline-try-*/outputs")) and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        assert list((folder / "tmp").glob("ridgeline-try-*/outputs")), "the run has begun a trial"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def gone(processes: list[int]) -> bool:
+    end = time.monotonic() + _ENOUGH_S
+    while time.monotonic() < end:
+        alive = [pid for pid in processes if Path(f"/proc/{pid}/stat").exists() and ") Z" not in Path(f"/proc/{pid}/stat").read_text()]
+        if not alive:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_run_that_is_told_to_end_says_so_keeps_what_it_has_and_leaves_nothing(tmp_path):
+    with trying_for_long(tmp_path) as process:
+        children = process_tree(process.pid)[1:]
+        assert children
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=_ENOUGH_S)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert said.count("\n") == 1
+    assert "ended by SIGTERM" in said
+    assert gone(children)
+    assert list((tmp_path / "tmp").iterdir()) == []
+    with Notebook.open(tmp_path / "notes.sqlite") as notebook:
+        (kept,) = notebook.runs(None)
+    assert kept.id in said
+
+
+def test_a_run_that_is_killed_leaves_no_process_and_its_folder_goes_with_the_next(tmp_path, monkeypatch):
+    with trying_for_long(tmp_path) as process:
+        children = process_tree(process.pid)[1:]
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=_ENOUGH_S)
+    assert gone(children)
+    assert len(list((tmp_path / "tmp").iterdir())) == 1
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with scratch_folder("next"):
+        assert len(list((tmp_path / "tmp").iterdir())) == 1, "its own"
+    assert list((tmp_path / "tmp").iterdir()) == []

@@ -186,15 +186,17 @@ def _trying(given: dict[str, Any]) -> Trying:
 
 
 def _write(diagnosis: Diagnosis, facts: list[Facts], given: dict[str, Any], file: Path | None) -> None:
-    """The page or the JSON on stdout first: should the file fail, the result is not lost."""
-    if given["html_path"] == STDOUT:
-        emit_html(html_report(diagnosis, facts[-1] if facts else None))
-    elif given["as_json"]:
-        emit_document(diagnosis)
-    else:
-        emit_page(page(diagnosis), no_colour=given["no_colour"], as_markdown=given["as_markdown"])
-    if file is not None:
-        write_atomic(file, html_report(diagnosis, facts[-1] if facts else None).encode())
+    """The page or the JSON on stdout, then the file: neither is lost where the other cannot be written."""
+    try:
+        if given["html_path"] == STDOUT:
+            emit_html(html_report(diagnosis, facts[-1] if facts else None))
+        elif given["as_json"]:
+            emit_document(diagnosis)
+        else:
+            emit_page(page(diagnosis), no_colour=given["no_colour"], as_markdown=given["as_markdown"])
+    finally:
+        if file is not None:
+            write_atomic(file, html_report(diagnosis, facts[-1] if facts else None).encode())
 
 
 def _exit_code(diagnosis: Diagnosis, given: dict[str, Any]) -> int:

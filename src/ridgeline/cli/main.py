@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -16,12 +17,18 @@ from typing import TextIO
 import click
 
 from ridgeline.core import RidgelineError, UsageError
+from ridgeline.reporting.text import clean, shorten
 
 from .app import cli
+from .signals import Terminated, reader_left, terminating
 
 __all__ = ["main"]
 
 _INTERNAL, _INTERRUPTED, _USAGE = 70, 130, 2
+# The longest message of click or of a stranger that is shown, and how much of it is looked at.
+_MOST, _MOST_READ = 600, 20_000
+#: What a shell adds to the number of the signal that ended a process.
+_SIGNALLED = 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "_RIDGELINE_COMPLETE" in os.environ:
             cli.main(args=given, prog_name="ridgeline")  # shell completion; ends the process
         # Not `cli.main`: it would turn an interrupt and a broken pipe into endings of its own.
-        with cli.make_context("ridgeline", given) as context:
+        with terminating(), cli.make_context("ridgeline", given) as context:
             result = cli.invoke(context)
         sys.stdout.flush()
     except BaseException as error:
@@ -81,9 +88,10 @@ def _ended(error: BaseException) -> int:
         return int(error.exit_code)
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else _INTERNAL
-    if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EPIPE):
+    if isinstance(error, OSError) and error.errno == errno.EPIPE and reader_left():
+        # Quietly, as every tool that writes to a reader who left, and with the code that a shell gives those.
         _silence_stdout()
-        return 0
+        return _SIGNALLED + signal.SIGPIPE
     if os.environ.get("RIDGELINE_DEBUG"):
         traceback.print_exception(error, file=sys.stderr)
     code, line = _explained(error)
@@ -103,20 +111,27 @@ def _explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, KeyboardInterrupt | click.Abort):
         # What a flow could save, it notes on the exception.
         kept = "; ".join(getattr(error, "__notes__", ())) or "nothing was kept"
+        if isinstance(error, Terminated):
+            return _SIGNALLED + error.number, f"ended by {error}; {kept}"
         return _INTERRUPTED, f"interrupted; {kept}"
     if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return _USAGE, f"expected space for the output; found: {error.strerror}; to do: free space, or write elsewhere"
     if isinstance(error, MemoryError):
         return _USAGE, "expected enough memory; found: none left; to do: give a smaller target or free memory"
-    said = " ".join(str(error).split())[:500]
+    said = _one_line(str(error))
     return _INTERNAL, f"a fault of ridgeline: {type(error).__name__}: {said}; to do: run it again with RIDGELINE_DEBUG=1 and report what it prints"
 
 
 def _usage_line(error: click.ClickException) -> str:
-    message = " ".join(error.format_message().split()).rstrip(".")
+    message = _one_line(error.format_message()).rstrip(".")
     context = getattr(error, "ctx", None)
     help_path = context.command_path if context is not None else "ridgeline"
     return f"{message}; to do: see `{help_path} --help`"
+
+
+def _one_line(text: str) -> str:
+    """A text that may hold anything a user typed, fit for a terminal."""
+    return shorten(clean(" ".join(text[:_MOST_READ].split())), _MOST)
 
 
 def _say(line: str) -> None:

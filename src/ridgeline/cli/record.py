@@ -86,13 +86,16 @@ def show(*, run: str, **given: Any) -> int:
     html = ""
     if given["html_path"] is not None:
         html = html_report(shown, stored.facts, at=stored.at) if isinstance(shown, Diagnosis) else run_report(shown)
-    if given["html_path"] == STDOUT:
-        emit_html(html)
-    elif given["as_json"]:
-        emit_document(shown)
-    else:
-        drawn = page(shown) if isinstance(shown, Diagnosis) else run_page(shown)
-        emit_page(drawn, no_colour=given["no_colour"], as_markdown=given["as_markdown"])
-    if file is not None:
-        write_atomic(file, html.encode())
+    try:
+        if given["html_path"] == STDOUT:
+            emit_html(html)
+        elif given["as_json"]:
+            emit_document(shown)
+        else:
+            drawn = page(shown) if isinstance(shown, Diagnosis) else run_page(shown)
+            emit_page(drawn, no_colour=given["no_colour"], as_markdown=given["as_markdown"])
+    finally:
+        # Not lost where stdout cannot be written.
+        if file is not None:
+            write_atomic(file, html.encode())
     return 0
