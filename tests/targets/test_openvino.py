@@ -141,3 +141,21 @@ def test_in_a_process_of_its_own(written) -> None:
         found = worker.call("ridgeline.measurement.agent:prepare", {"spec": target(written)}, PreparedReport)
     assert found.info.kind == "openvino"
     assert found.info.marks == ()
+
+
+def test_text_is_no_input_for_it(tmp_path) -> None:
+    """OpenVINO 2026.4 ends the process when it frees text that it was given."""
+    text = helper.make_tensor_value_info("x", onnx.TensorProto.STRING, [2])
+    made = model([helper.make_node("Identity", ["x"], ["y"])], [text], [helper.make_tensor_value_info("y", onnx.TensorProto.STRING, [2])])
+    onnx.save(made, tmp_path / "m.onnx")
+    with pytest.raises(UsageError, match="text for x"):
+        prepare(target(tmp_path / "m.onnx"))
+
+
+def test_sizes_that_nobody_named_are_tried(tmp_path) -> None:
+    """An open height and width: the first usual size on which the model runs, and the page says so."""
+    made = model([helper.make_node("Conv", ["x", "w"], ["y"])], [tensor("x", "n", 3, "h", "v")], ["y"], {"w": np.ones((2, 3, 300, 300), np.float32)})
+    onnx.save(made, tmp_path / "m.onnx")
+    prepared = prepare(target(tmp_path / "m.onnx"))
+    assert prepared.info.inputs == ("x: float32[1,3,320,320] (synthetic)",)
+    assert prepared.call()[0].shape == (1, 2, 21, 21)

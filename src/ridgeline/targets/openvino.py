@@ -108,7 +108,7 @@ def _runtime() -> Any:
         return import_module("openvino")
     except ImportError as error:
         remedy = "pip install 'ridgeline[openvino]'"
-        raise BackendUnavailable("openvino for a model with --runtime openvino", found=str(error), remedy=remedy) from error
+        raise BackendUnavailable("openvino to run the model", found=str(error), remedy=remedy) from error
 
 
 def _read(core: Any, path: str) -> Any:
@@ -139,19 +139,22 @@ def _slots(model: Any, path: str, spec: TargetSpec) -> list[InputSlot]:
     slots: list[InputSlot] = []
     for position, entry in enumerate(model.inputs):
         name = entry.get_any_name() if entry.get_names() else f"input_{position}"
-        partial = entry.get_partial_shape()
-        kind = f"tensor({_KINDS.get(entry.get_element_type().get_type_name(), entry.get_element_type().get_type_name())})"
-        if partial.rank.is_dynamic:
-            sizes: tuple[int | str | None, ...] = (None,) * len(spec.shapes.get(name, ()))
-            if not sizes:
-                raise UsageError(f"a shape for {name}, whose rank the model leaves open", found="none", remedy=f"give --shape {name}=1x3x224x224")
-        else:
-            names = symbols.get(name, ())
-            sizes = tuple(
-                (names[axis] if axis < len(names) else None) if size.is_dynamic else int(size.get_length()) for axis, size in enumerate(partial)
-            )
-        slots.append(InputSlot(name=name, kind=kind, shape=sizes))
+        kind = entry.get_element_type().get_type_name()
+        if kind == "string":
+            # Its binding takes them, and ends the process when it frees them.
+            raise UsageError("inputs that are numbers", found=f"text for {name}", remedy="wrap the model in a function that makes its inputs")
+        sizes = _sizes(entry.get_partial_shape(), name, symbols.get(name, ()), spec)
+        slots.append(InputSlot(name=name, kind=f"tensor({_KINDS.get(kind, kind)})", shape=sizes))
     return slots
+
+
+def _sizes(partial: Any, name: str, names: Sequence[str | None], spec: TargetSpec) -> tuple[int | str | None, ...]:
+    """Sizes of an input; an open one by its name, where the file has one."""
+    if not partial.rank.is_dynamic:
+        return tuple((names[axis] if axis < len(names) else None) if size.is_dynamic else int(size.get_length()) for axis, size in enumerate(partial))
+    if name not in spec.shapes:
+        raise UsageError(f"a shape for {name}, whose rank the model leaves open", found="none", remedy=f"give --shape {name}=1x3x224x224")
+    return (None,) * len(spec.shapes[name])
 
 
 def _symbols(path: str) -> dict[str, tuple[str | None, ...]]:
@@ -240,7 +243,7 @@ def _why_not(path: str, error: Exception) -> ReadError:
     if "weights data in bin" in str(error):
         beside = os.path.splitext(name)[0] + ".bin"
         return ReadError(f"the weights of {name} in {beside}", found="no such file, or one too short", remedy="keep both files in one folder")
-    remedy = "check the model with onnx.checker, or export it again" if path.lower().endswith(".onnx") else "convert the model again"
+    remedy = "run it with onnxruntime, or export it again" if path.lower().endswith(".onnx") else "convert the model again"
     return ReadError(f"a model that OpenVINO can read in {name}", found=_short(error), remedy=remedy)
 
 

@@ -25,8 +25,9 @@ _DTYPES = {
 _RENAMED = {
     "AvgPool": "AveragePool", "BatchNormInference": "BatchNormalization", "Broadcast": "Expand", "Ceiling": "Ceil", "Clamp": "Clip",
     "Convert": "Cast", "ConvertLike": "CastLike", "Convolution": "Conv", "Divide": "Div", "FakeQuantize": "Clip", "FloorMod": "Mod",
-    "GreaterEqual": "GreaterOrEqual", "HSigmoid": "HardSigmoid", "HSwish": "HardSwish", "Interpolate": "Resize", "LessEqual": "LessOrEqual",
-    "LogicalAnd": "And", "LogicalNot": "Not", "LogicalOr": "Or", "LogicalXor": "Xor", "MVN": "MeanVarianceNormalization", "Maximum": "Max",
+    "GreaterEqual": "GreaterOrEqual", "HSigmoid": "HardSigmoid", "HSwish": "HardSwish", "Identity": "Cast", "Interpolate": "Resize",
+    "LessEqual": "LessOrEqual", "LogicalAnd": "And", "LogicalNot": "Not", "LogicalOr": "Or", "LogicalXor": "Xor",
+    "MVN": "MeanVarianceNormalization", "Maximum": "Max",
     "Minimum": "Min", "Multiply": "Mul", "Negative": "Neg", "NormalizeL2": "LpNormalization", "NotEqual": "Equal", "Power": "Pow", "PReLU": "PRelu",
     "RMS": "RMSNormalization", "ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax", "Reorder": "Transpose",
     "ScaledDotProductAttention": "Attention", "ScatterElementsUpdate": "ScatterElements", "ScatterNDUpdate": "ScatterND", "Select": "Where",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from ridgeline.core import Diagnosis
+from ridgeline.diagnosis import next as next_step
 from ridgeline.measurement.operators.openvino.graph import ExecutedNode, ModelOp
 from ridgeline.measurement.operators.openvino.origin import origins
 from ridgeline.measurement.operators.openvino.rounds import TICK_S, Round, steady_us
 from ridgeline.measurement.operators.openvino.rows import rows
 from ridgeline.work.onnx import Value
 from ridgeline.work.openvino import OpenvinoOp
+from support.facts_by_hand import facts
 
 
 def value(name: str, *shape: int, constant: bool = False, dtype: str = "float32") -> Value:
@@ -183,3 +186,45 @@ def test_no_more_is_added_than_the_wall_holds() -> None:
 def test_the_interval_holds_what_the_cuts_leave_open() -> None:
     row = table(calls=1)[0]
     assert row.total_s.high - row.total_s.value == pytest.approx(2e-6)
+
+
+def test_a_cast_that_the_compiler_wrote_as_a_chain_was_inserted() -> None:
+    """A model in half precision that runs in fp32: OpenVINO widens its input in a node that no operator of the model is the origin of."""
+    half, full = value("x:0", 64, dtype="float16"), value("x:0", 64)
+    model = (op("x", "Parameter", (), [], half), op("y", "Relu", (0,), [half], half))
+    cast = node("Convert_1", "Subgraph", ("Convert_1",), full, (0,))
+    executed = (node("x", "Input", ("x",), half, ran=False), cast, node("y", "Relu", ("y",), full, (1,)))
+    first, second = table(executed, model)
+    assert (first.inserted, first.group, first.flop) == (True, "movement", 0.0)
+    assert (second.inserted, second.flop) == (False, 64.0)
+    # A chain that keeps the type computes something, of which nothing is known.
+    unknown = table((executed[0], node("Multiply_1", "Subgraph", ("Multiply_1",), half, (0,)), executed[2]), model)[0]
+    assert (unknown.inserted, unknown.flop, unknown.group) == (False, None, "elementwise")
+
+
+def test_operators_inside_a_branch_are_not_told_apart() -> None:
+    flag, x = value("c:0", dtype="bool"), value("x:0", 64)
+    model = (op("c", "Parameter", (), [], flag), op("x", "Parameter", (), [], x), op("y", "If", (0, 1), [flag, x], x))
+    executed = (
+        node("c", "Input", ("c",), flag, ran=False),
+        node("x", "Input", ("x",), x, ran=False),
+        node("y", "If", ("y",), x, (0, 1), precision="u8"),
+    )
+    (row,) = table(executed, model)
+    assert row.flop is None
+    assert "inside If" in row.reason
+    assert row.placement.precision == "any"
+
+
+def test_reorders_that_it_inserted_are_the_verdict_where_they_are_the_time() -> None:
+    """From the executed graph to the page: half of the call is a reorder that no operator of the model asked for."""
+    seconds = {"x_abcd_acdb_c": 5e-3, "c/WithoutBiases": 4e-3, "y": 1e-3}
+    taken = [Round(node_s=seconds, wall_s=10e-3, own_wall_s=10e-3, calls=4)] * 3
+    made = rows(EXECUTED, origins(MODEL, EXECUTED), MODEL, taken, 1)
+    diagnosis = next_step(facts(list(made), wall_s=10e-3))
+    assert isinstance(diagnosis, Diagnosis)
+    assert diagnosis.bottleneck is not None
+    assert diagnosis.bottleneck.cause == "layout-conversion"
+    assert diagnosis.bottleneck.where.operator == "x_abcd_acdb_c"
+    (shown,) = [operator for operator in diagnosis.operators if operator.name == "x_abcd_acdb_c"]
+    assert shown.inserted

@@ -13,7 +13,9 @@ import onnx
 import openvino
 from onnx import helper
 
-from ridgeline.core import UsageError
+from ridgeline.core import DispatchFit, UsageError
+from ridgeline.machine import Worker
+from ridgeline.measurement.agent import OperatorsReport, PreparedReport
 from ridgeline.measurement.operators.openvino import fit_dispatch, profile
 from ridgeline.measurement.operators.openvino.dispatch import chain
 from ridgeline.targets import parse_target, prepare
@@ -151,3 +153,15 @@ def test_no_link_of_the_chain_is_left_out() -> None:
 
 def test_the_table_travels(taken) -> None:
     assert msgspec.json.decode(msgspec.json.encode(taken), type=type(taken)) == taken
+
+
+def test_the_child_answers_for_it(network) -> None:
+    """Operators between clean calls, and the cost of issuing one, as a diagnosis asks for them."""
+    with Worker() as worker:
+        spec = parse_target(str(network), runtime="openvino", threads=1)
+        worker.call("ridgeline.measurement.agent:prepare", {"spec": spec}, PreparedReport)
+        found = worker.call("ridgeline.measurement.agent:operators", {"seconds": 0.5}, OperatorsReport)
+        fit = worker.call("ridgeline.measurement.agent:dispatch", {"table": found.table, "device": None}, DispatchFit)
+    assert found.table.instrument.startswith("OpenVINO")
+    assert found.clean_s.value > 0
+    assert (fit.library, fit.operators) == ("openvino", len(found.table.rows))

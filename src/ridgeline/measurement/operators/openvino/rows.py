@@ -36,6 +36,8 @@ _DEAREST: tuple[Engine, ...] = ("erf", "tanh", "exp", "divide", "sort", "gather"
 _PASSING = ("view", "movement", "allocation", "copy")
 _PARTIAL = ("gather", "movement", "copy")
 _CHAIN = "Subgraph"
+_BODIES = ("If", "Loop", "TensorIterator")
+_CONVERSION = Work(group="movement")
 _NAMELESS = "OpenVINO names no operator of the model for it"
 _ORIGIN = "OpenVINO's profile, whole microseconds plus what was cut off"
 
@@ -118,7 +120,9 @@ _RESULTS = 1024
 
 def _row(index: int, graph: _Executed, origin: Origin, model: Sequence[ModelOp], taken: Sequence[Round], threads: int) -> OperatorRow:
     node = graph.nodes[index]
-    work = _work(node, graph.inputs(index), origin, model)
+    inputs = graph.inputs(index)
+    conversion = not origin.members and _converts(node, inputs)
+    work = _CONVERSION if conversion else _work(node, inputs, origin, model)
     writes = graph.writes(index)
     written = sum(use.size_bytes for use in writes) if writes is not None else None
     moved = work.group != "view"
@@ -132,12 +136,25 @@ def _row(index: int, graph: _Executed, origin: Origin, model: Sequence[ModelOp],
         reads=graph.reads(index, written if work.group in _PARTIAL else None) if moved else (),
         writes=writes if moved else (),
         group=work.group,
-        placement=Placement(device="cpu", provider=PROVIDER, precision=_PRECISIONS.get(node.precision, "any"), threads=threads, kernel=node.kernel),
+        placement=Placement(device="cpu", provider=PROVIDER, precision=_precision(node), threads=threads, kernel=node.kernel),
         after=graph.after(index),
-        shapes=_shapes(node, graph.inputs(index)),
-        inserted=origin.inserted,
+        shapes=_shapes(node, inputs),
+        inserted=origin.inserted or conversion,
         reason=work.reason,
     )
+
+
+def _converts(node: ExecutedNode, inputs: Sequence[Value]) -> bool:
+    """Whether a chain of the compiler's own making only changes the element type of its one operand."""
+    varying = [value for value in inputs if not value.constant]
+    if node.kind != _CHAIN or len(inputs) != 1 or len(varying) != 1 or len(node.outputs) != 1:
+        return False
+    return varying[0].shape == node.outputs[0].shape and varying[0].dtype != node.outputs[0].dtype
+
+
+def _precision(node: ExecutedNode) -> Precision:
+    """That of the node; one with bodies is named after the type of its condition."""
+    return "any" if node.kind in _BODIES else _PRECISIONS.get(node.precision, "any")
 
 
 def _work(node: ExecutedNode, inputs: Sequence[Value], origin: Origin, model: Sequence[ModelOp]) -> Work:
@@ -146,6 +163,8 @@ def _work(node: ExecutedNode, inputs: Sequence[Value], origin: Origin, model: Se
     own = operator_work(alike[0] if len(alike) == 1 else OpenvinoOp(name=node.name, kind=node.kind, inputs=tuple(inputs), outputs=node.outputs))
     if own.flop is not None:
         return own
+    if node.kind in _BODIES:
+        return msgspec.structs.replace(own, reason=f"the operators inside {node.kind} are not told apart")
     if not origin.members:
         # Fused chains of the compiler's own making, such as what is left of a constant that it moved.
         return msgspec.structs.replace(own, group="elementwise" if node.kind == _CHAIN else own.group, reason=_NAMELESS)
