@@ -171,7 +171,11 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bottleneck(msgspec.Struct, frozen=True, kw_only=True):
-    """Where, which bound, which cause, on what evidence; `confirmed` only after an intervention moved the time as predicted."""
+    """Where, which bound, which cause, on what evidence; `confirmed` only after an intervention moved the time as predicted.
+
+    Args:
+        operators: how many operators the share is of; `where` names the largest of them.
+    """
 
     where: Where
     bound: Bound
@@ -180,6 +184,7 @@ class Bottleneck(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...]
     confirmed: bool = False
     summary: str = ""
+    operators: int = 1
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -260,13 +265,14 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunnerUp(msgspec.Struct, frozen=True, kw_only=True):
-    """The next-best explanation or the next place, with its share of the wall."""
+    """The next-best explanation or the next place, with its share of the wall; `operators` as in a bottleneck."""
 
     where: Where
     bound: Bound
     cause: str
     share: float
     summary: str = ""
+    operators: int = 1
 
 
 class PartitionSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,6 +68,7 @@ class Finding:
         healthy: whether the place already runs at its ceiling and only cheaper work would help.
         rank: replaces the recoverable share in the ranking where a rule knows better.
         missing: what would have to be measured to say more, where the verdict stays open.
+        operators: how many operators the share is of, the place being the largest of them.
     """
 
     cause: str
@@ -80,6 +81,7 @@ class Finding:
     healthy: bool = False
     rank: float | None = None
     missing: str = ""
+    operators: int = 1
 
     @property
     def recoverable(self) -> float:

@@ -40,6 +40,7 @@ def moving(case: Case, parts: list[Judged], cause: str, action: str, what: str) 
             ),
         ),
         summary=f"{what}{lower}",
+        operators=len(parts),
     )
 
 

@@ -142,11 +142,26 @@ def _undecided(case: Case) -> Finding:
 
 
 def _bottleneck(top: Finding) -> Bottleneck:
-    return Bottleneck(where=top.where, bound=top.bound, cause=top.cause, share=min(1.0, top.share), evidence=top.evidence, summary=top.summary)
+    return Bottleneck(
+        where=top.where,
+        bound=top.bound,
+        cause=top.cause,
+        share=min(1.0, top.share),
+        evidence=top.evidence,
+        summary=top.summary,
+        operators=top.operators,
+    )
 
 
 def _runner_up(finding: Finding) -> RunnerUp:
-    return RunnerUp(where=finding.where, bound=finding.bound, cause=finding.cause, share=min(1.0, finding.share), summary=finding.summary)
+    return RunnerUp(
+        where=finding.where,
+        bound=finding.bound,
+        cause=finding.cause,
+        share=min(1.0, finding.share),
+        summary=finding.summary,
+        operators=finding.operators,
+    )
 
 
 def _headline(case: Case, top: Finding | None, healthy: bool) -> str:
@@ -156,11 +171,18 @@ def _headline(case: Case, top: Finding | None, healthy: bool) -> str:
     if top is None:
         return "Inconclusive: nothing could be measured."
     if top.cause == UNKNOWN:
-        return f"Inconclusive: {place(top.where)} takes {top.share:.0%} of the wall; {top.summary}."
+        return f"Inconclusive: {_who(top)} {'takes' if top.operators < 2 else 'take'} {top.share:.0%} of the wall; {top.summary}."
     if top.healthy:
-        return f"{place(top.where)} already runs near its ceiling ({top.bound}, {top.cause}, {top.share:.0%} of the wall): {top.summary}."
+        runs = "already runs near its ceiling" if top.operators < 2 else "already run near their ceilings"
+        return f"{_who(top)} {runs} ({top.bound}, {top.cause}, {top.share:.0%} of the wall): {top.summary}."
     bound = "" if top.cause == "interference" else f" {top.bound} bound,"
-    return f"{place(top.where)}:{bound} {top.cause}, {top.share:.0%} of the wall. {top.summary[:1].upper()}{top.summary[1:]}."
+    return f"{_who(top)}:{bound} {top.cause}, {top.share:.0%} of the wall. {top.summary[:1].upper()}{top.summary[1:]}."
+
+
+def _who(top: Finding) -> str:
+    """Whose share it is: a share of many operators is not that of the largest."""
+    more = top.operators - 1
+    return place(top.where) + (f" and {more} more operator{'s' * (more > 1)}" if more > 0 else "")
 
 
 def _found_faster(actions: Sequence[Action]) -> str:

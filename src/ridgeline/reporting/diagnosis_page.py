@@ -100,11 +100,16 @@ def _bottleneck_rows(found: Bottleneck | None, diagnosis: Diagnosis) -> list[Pai
         return []
     surety = _surety(found, diagnosis)
     return [
-        Pair(label="where", cell=words(place(found.where))),
+        Pair(label="where", cell=words(place(found.where)), note=_largest_of(found.operators)),
         Pair(label="bound", cell=words(found.bound), note=BOUND_WORDS[found.bound]),
         Pair(label="cause", cell=words(found.cause), note=surety),
         Pair(label="share", cell=share(found.share), note="of the end-to-end time"),
     ]
+
+
+def _largest_of(operators: int) -> str:
+    """What a share is of when it is not of the named place alone."""
+    return f"the largest of {operators} operators that the share is of" if operators > 1 else ""
 
 
 def _surety(found: Bottleneck, diagnosis: Diagnosis) -> str:
@@ -224,7 +229,7 @@ def _runners_up(diagnosis: Diagnosis) -> tuple[Section, ...]:
         return ()
     items = tuple(
         Item(
-            title=place(other.where),
+            title=place(other.where) + (f" ({_largest_of(other.operators)})" if other.operators > 1 else ""),
             numbers=(
                 Pair(label="bound", cell=words(other.bound)),
                 Pair(label="cause", cell=words(other.cause)),

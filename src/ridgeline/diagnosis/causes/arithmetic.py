@@ -53,6 +53,7 @@ class NearPeak(Rule):
             proposals=tuple(self._proposals(case, top)),
             summary=_at_ceiling(top),
             healthy=True,
+            operators=len(parts),
         )
 
     def _proposals(self, case: Case, top: Judged) -> Iterator[Proposal]:
@@ -100,6 +101,7 @@ class SpecialFunctions(Rule):
             evidence=_evidence(top),
             proposals=tuple(self._proposals(case, top)),
             summary=f"{top.row.engine} at {top.f_c.value:.0%} of the rate this machine has for it",
+            operators=len(parts),
         )
 
     def _proposals(self, case: Case, top: Judged) -> Iterator[Proposal]:

@@ -69,6 +69,7 @@ class ElementwiseChain(Rule):
                 ),
             ),
             summary=f"{len(parts)} elementwise operators each go through memory, at {f_b.value:.0%} of stream bandwidth" if f_b else "",
+            operators=len(parts),
         )
 
 
@@ -127,6 +128,7 @@ class WeightTraffic(Rule):
                 ),
             ),
             summary=f"weights are read once per use at {top.f_b.value:.0%} of what {top.threads} thread{'s' * (top.threads > 1)} can stream",
+            operators=len(parts),
         )
 
 
@@ -162,6 +164,7 @@ class Streaming(Rule):
             proposals=tuple(proposals),
             summary=f"compulsory bytes at {top.f_b.value:.0%} of what {top.threads} thread{'s' * (top.threads > 1)} can stream",
             healthy=top.f_b.value >= HEALTHY,
+            operators=len(parts),
         )
 
 

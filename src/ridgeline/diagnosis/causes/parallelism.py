@@ -71,6 +71,7 @@ class LowParallelism(Rule):
                 ),
             ),
             summary=f"{top.threads} of {case.cores} CPUs do the work",
+            operators=len(parts),
             # Idle cores are the first thing to use where dense arithmetic already runs well on one; elsewhere they stand beside the cause that
             # the kernel has.
             rank=share * (0.9 if dense else 0.1),

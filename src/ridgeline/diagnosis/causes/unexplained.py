@@ -50,7 +50,7 @@ class Unexplained(Rule):
             return
         top = max(parts, key=lambda part: part.share)
         fractions = [Evidence(name=name, quantity=q) for name, q in (("f_c", top.f_c), ("f_b", top.f_b)) if q is not None]
-        headroom = f", {0.85 / top.f_c.value:.1f}× under the practical ceiling" if top.f_c is not None and top.f_c.value > 0 else ""
+        headroom = f", {_times(0.85 / top.f_c.value)} under the practical ceiling" if top.f_c is not None and top.f_c.value > 0 else ""
         yield Finding(
             cause=UNKNOWN,
             bound="inconclusive",
@@ -60,6 +60,7 @@ class Unexplained(Rule):
             summary=f"far from both ceilings on compulsory work{headroom}; the mechanism needs counters or a simulation",
             missing=f"mechanism: no event counters and no simulation of {top.row.name}",
             rank=share * _WEIGHT,
+            operators=len(parts),
         )
 
     def _native(self, case: Case) -> Iterator[Finding]:
@@ -79,6 +80,11 @@ class Unexplained(Rule):
             missing="operators: what the native code computes and moves was not seen",
             rank=share * _WEIGHT,
         )
+
+
+def _times(ratio: float) -> str:
+    """A ratio as far as it means something: beyond a hundred the ceiling is not what such an operator waits for."""
+    return f"{ratio:.1f}×" if ratio < 100 else "more than 100×"
 
 
 def _explained_elsewhere(part: Judged) -> bool:

@@ -1,0 +1,44 @@
+"""A share of many operators is told as that, and not as the share of the largest of them."""
+
+import msgspec
+import pytest
+
+from ridgeline.diagnosis import next as diagnose
+from ridgeline.reporting.diagnosis_page import page
+from support.facts_by_hand import facts, row
+
+
+def _text(found):
+    return str(msgspec.to_builtins(page(found)))
+
+
+def _near_peak(name, seconds):
+    return row(name, seconds, group="matmul", engine="fma", flop=0.9 * 128e9 * seconds)
+
+
+def _far(name, seconds, f_c=0.01):
+    return row(name, seconds, group="convolution", engine="fma", flop=f_c * 128e9 * seconds)
+
+
+def test_the_headline_counts_whose_share_it_is():
+    found = diagnose(facts([_far("a", 0.004), _far("b", 0.003), _far("c", 0.002)]))
+    assert found.bottleneck.cause == "unknown"
+    assert found.bottleneck.operators == 3
+    assert found.headline.startswith("Inconclusive: a (net.py:7) and 2 more operators take 9")
+    assert "the largest of 3 operators that the share is of" in _text(found)
+
+
+def test_operators_near_their_ceiling_are_counted():
+    found = diagnose(facts([_near_peak("a", 0.005), _near_peak("b", 0.004)]))
+    assert found.headline.startswith("a (net.py:7) and 1 more operator already run near their ceilings")
+
+
+def test_one_operator_is_named_alone():
+    found = diagnose(facts([_far("a", 0.009)]))
+    assert found.headline.startswith("Inconclusive: a (net.py:7) takes 9")
+    assert "the largest of" not in _text(found)
+
+
+@pytest.mark.parametrize(("f_c", "said"), [(0.1, "8.5× under"), (1e-5, "more than 100× under")])
+def test_a_distance_from_the_roof_has_no_more_digits_than_meaning(f_c, said):
+    assert said in diagnose(facts([_far("a", 0.009, f_c)])).headline
