@@ -107,6 +107,27 @@ def test_the_cpus_bound_what_threads_can_do():
     assert one.speedup == pytest.approx((1.0, 1.0))
 
 
+#: Twelve items through stages that sleep, as a run recorded them: seconds of each stage, and the median of a call before and after its three
+#: stages had been given threads of their own with queues of two items between them.
+_RECORDED = table(
+    stage("read", 132, calls=12, busy=0.02), stage("infer", 84, calls=12, busy=0.02), stage("write", 46.7, calls=12, busy=0.02), wall_ms=263.0
+)
+_SERIAL_S, _THREADED_S = 0.274, 0.152
+
+
+@pytest.mark.parametrize("other_load", [0.0, 3.9])
+def test_what_threads_really_gave_lies_in_the_promise(other_load):
+    seen = Sentinels(fma_ratio=around(1.0, "1"), run_queue_share=0.0, steal_share=0.0, other_load=other_load)
+    action = next(a for a in diagnose(with_stages(_RECORDED, sentinels=seen)).actions if a.action == "pipeline")
+    low, high = action.speedup
+    assert low <= _SERIAL_S / _THREADED_S <= high
+    # Neither everything nor nothing: it could have been wrong.
+    assert (low, high) == (pytest.approx(1.35, abs=0.2), pytest.approx(1.84, abs=0.05))
+    assert "in threads, or in tasks" in action.because
+    busy = next(a for a in diagnose(with_stages(table(stage("a", 10), stage("b", 10)))).actions if a.action == "pipeline")
+    assert "tasks" not in busy.because
+
+
 def test_cpus_that_others_keep_busy_promise_nothing():
     stages = table(stage("a", 10, busy=0.5), stage("b", 10, busy=0.5))
     assert pipelined(stages, cores=0.4).speedup == pytest.approx((1.0, 1.0))

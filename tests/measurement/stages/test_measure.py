@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 import types
@@ -15,6 +16,7 @@ from ridgeline.measurement.stages.marks import marks_of
 from ridgeline.measurement.stages.measure import entry_cost_s, measure_stages
 from ridgeline.measurement.stages.models import model_stages
 from ridgeline.measurement.stages.recorder import recording
+from ridgeline.measurement.stages.table import table_of
 from ridgeline.targets import Prepared, ProcessFlavour
 
 
@@ -39,6 +41,46 @@ def test_recorded_and_clean_calls_take_turns():
     assert report.table.cost_s is not None
     assert report.table.cost_s > 0
     assert "ns an entry" in report.table.instrument
+
+
+def test_a_stage_that_awaits_takes_the_time_it_waits():
+    """A consumer that starts first waits for each item in `get`; what the producer does lies inside that, `use` is between two waits."""
+
+    @ridgeline.stage("fetch")
+    async def fetch(index):
+        await asyncio.sleep(0.001)
+        return index
+
+    async def produce(queue):
+        for index in range(5):
+            await queue.put(await fetch(index))
+        await queue.put(None)
+
+    async def main():
+        queue: asyncio.Queue[int | None] = asyncio.Queue()
+        producer = asyncio.create_task(produce(queue))
+        with ridgeline.stage("get"):
+            item = await queue.get()
+        while item is not None:
+            with ridgeline.stage("use"):
+                sum(range(100))
+            with ridgeline.stage("get"):
+                item = await queue.get()
+        await producer
+
+    with recording() as found:
+        asyncio.run(main())
+    table = table_of([found])
+    get, fetch_stage, use = table.stages
+    assert [(stage.name, stage.calls, stage.parent) for stage in table.stages] == [("get", 6.0, None), ("fetch", 5.0, None), ("use", 5.0, None)]
+    # The consumer is in one of its stages at a time, so that what each shares with the producer adds up to what the producer shares.
+    assert get.overlapped_s + use.overlapped_s == pytest.approx(fetch_stage.overlapped_s)
+    # The first wait is around the first fetch.
+    gets, fetches = (found.events[found.events["name"] == found.names.index(name)] for name in ("get", "fetch"))
+    assert gets["start_ns"][0] <= fetches["start_ns"][0]
+    assert fetches["end_ns"][0] <= gets["end_ns"][0]
+    assert fetch_stage.overlapped_s >= (fetches["end_ns"][0] - fetches["start_ns"][0]) / 1e9 - 1e-9
+    assert fetch_stage.lanes == get.lanes
 
 
 def test_a_call_without_stages_or_models_is_made_few_times():

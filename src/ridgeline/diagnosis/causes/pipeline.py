@@ -30,6 +30,8 @@ _ITEM_PART = 0.5
 _THREADS, _PROCESSES = 0.6, 0.4
 #: Part of the time that overlapping could delete by which it ranks: more than work nobody can explain, less than as much work to delete outright.
 _WEIGHT = 0.8
+#: A stage that keeps less of a CPU busy waits for something else.
+_WAITING = 0.1
 #: Characters of a stage's name in a place.
 _NAME = 40
 #: Threads that would fall this far behind processes are the wrong answer.
@@ -130,12 +132,13 @@ class Serialisation(Rule):
         # The calls of models that ridgeline found by itself say nothing of what else there is to overlap with.
         if table is None or table.automatic or _once_a_process(case, table):
             return
-        found = pipelined(table, case.cores - _taken(case))
-        if found is None or found.speedup[0] < _LEAST_GAIN:
+        found, alone = pipelined(table, case.cores - _taken(case)), pipelined(table, case.cores)
+        if found is None or alone is None or found.speedup[0] < _LEAST_GAIN:
             return
         # Outside what was timed (the start of a script's process) nothing changes.
         share = share_of_stage(case, table.wall_s.value)
-        low, high = found.speedup
+        # What other processes take now they may give back before the pipeline is written: the high end is that of a machine to itself.
+        low, high = found.speedup[0], max(found.speedup[1], alone.speedup[1])
         names = [stage.name for stage in _items(table)]
         yield Finding(
             cause="serialisation",
@@ -148,7 +151,7 @@ class Serialisation(Rule):
                 measured_share("stages that overlap", _overlap(table), origin="intervals of the stages"),
                 *_cpus(_items(table)),
             ),
-            proposals=(Proposal(action="pipeline", because=_because(found), gain=(low, high), metric="period", share=share),),
+            proposals=(Proposal(action="pipeline", because=_because(found, _items(table)), gain=(low, high), metric="period", share=share),),
             summary=f"{len(names)} stages take turns: an item takes their sum, {format_quantity(found.serial_s, 's')} a call, "
             f"where overlapped ones take {format_quantity(found.bound_s + found.fill_s, 's')}",
             rank=_WEIGHT * share * (1.0 - 1.0 / high),
@@ -175,8 +178,10 @@ def _where(names: list[str], longest: Stage) -> Where:
     return Where(stage=shown, file=site.file if site is not None else None, line=site.line if site is not None else None)
 
 
-def _because(found: Pipelined) -> str:
-    how = "in processes, since together they hold the interpreter's lock for longer than that" if found.processes else "in threads"
+def _because(found: Pipelined, stages: list[Stage]) -> str:
+    waiting = all(stage.busy_cpus is not None and stage.busy_cpus < _WAITING for stage in stages)
+    threads = "in threads, or in tasks, since they do little but wait" if waiting else "in threads"
+    how = "in processes, since together they hold the interpreter's lock for longer than that" if found.processes else threads
     each = f"sum {format_quantity(found.serial_s, 's')} → {format_quantity(found.bound_s + found.fill_s, 's')}, set by {found.limit}"
     return f"run the stages on different items at once, {how}, where the next item does not need this one's result: {each}"
 
