@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import numpy as np
 import onnx
 import pytest
@@ -76,6 +78,43 @@ def test_amounts_are_counted_by_kind(convolutions):
     assert found.all == found.convolutions + found.products
 
 
+def test_only_convolutions_of_one_group_or_a_channel_a_group_are_counted_and_converted(tmp_path):
+    def grouped(groups):
+        node = helper.make_node("Conv", ["x", "a"], ["y"], group=groups)
+        return save(tmp_path / f"{groups}.onnx", [node], {"x": (FLOAT, [1, 4, 5, 5])}, "y", {"a": normal(4, 4 // groups, 3, 3)})
+
+    for groups, share in ((1, 1.0), (2, 0.0), (4, 1.0)):
+        path = grouped(groups)
+        found = amounts(str(path), prepared(path).flavour.feeds)
+        assert found.all == 2 * 9 * 4 * 9 * 4 / groups
+        assert found.convolutions == share * found.all
+        model, feeds = simple(path, tmp_path)
+        if share:
+            assert "QuantizeLinear" in kinds(static_copy(model, tmp_path / "int8.onnx", feeds, reduce_range=False))
+        else:
+            with pytest.raises(NotComparable, match="none"):
+                static_copy(model, tmp_path / "int8.onnx", feeds, reduce_range=False)
+
+
+def test_a_sum_of_two_convolutions_stays_in_int8(tmp_path):
+    nodes = [
+        helper.make_node("Conv", ["x", "a"], ["c"]),
+        helper.make_node("Conv", ["x", "b"], ["d"]),
+        helper.make_node("Sum", ["c", "d"], ["s"]),
+        helper.make_node("Relu", ["s"], ["r"]),
+        helper.make_node("Sum", ["r"], ["y"]),
+    ]
+    path = save(tmp_path / "sum.onnx", nodes, {"x": (FLOAT, [1, 2, 5, 5])}, "y", {"a": normal(3, 2, 3, 3), "b": normal(3, 2, 3, 3)})
+    target = prepared(path)
+    model, feeds = simple(path, tmp_path)
+    made = onnx.load(static_copy(model, tmp_path / "int8.onnx", feeds, reduce_range=False)).graph
+    written = {name: node.op_type for node in made.node for name in node.output}
+    (addition,) = [node for node in made.node if node.op_type == "Add"]
+    assert {written[name] for name in addition.input} == {"DequantizeLinear"}
+    (expected,), (found,) = target.call(), find("ort-int8-static").apply(target).call()
+    assert 0 < np.abs(found - expected).max() <= 0.05 * np.abs(expected).max()
+
+
 def test_a_product_of_two_activations_has_no_integer_kernel(tmp_path):
     node = helper.make_node("MatMul", ["x", "x"], ["y"])
     path = save(tmp_path / "square.onnx", [node], {"x": (FLOAT, [5, 5])}, "y")
@@ -88,7 +127,7 @@ def test_a_product_of_two_activations_has_no_integer_kernel(tmp_path):
 def test_a_static_copy_computes_nearly_the_same_and_leaves_the_folder_as_it_was(convolutions, tmp_path, monkeypatch):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    monkeypatch.setenv("RIDGELINE_SCRATCH", str(scratch))
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     target, content = prepared(convolutions), convolutions.read_bytes()
     change = find("ort-int8-static")
     applied = change.apply(target)

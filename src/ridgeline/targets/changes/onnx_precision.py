@@ -6,14 +6,12 @@ documentation of onnxruntime ("Quantize ONNX Models", "Float16 models", session 
 
 from __future__ import annotations
 
-import os
-import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ridgeline.core import NotComparable, Precision
-from ridgeline.machine import read_machine
+from ridgeline.machine import read_machine, scratch_folder
 
 from ..prepared import OnnxFlavour, Prepared
 from .base import Applied, Situation
@@ -23,8 +21,6 @@ from .quantise import Amounts, amounts, dynamic_copy, needs_reduced_range, simpl
 
 __all__ = ["FastMathBf16", "Fp16Copy", "Int8Dynamic", "Int8Static"]
 
-#: A folder for files that must be gone when the trials are over, even where this process is killed.
-_SCRATCH = "RIDGELINE_SCRATCH"
 #: Part of the multiply-adds that must have integer kernels of a kind for that conversion to be the one to try.
 _MOST = 0.5
 
@@ -47,8 +43,8 @@ class _Copy(SessionChange):
             NotComparable: the model is no place for the conversion.
         """
         flavour, runtime = flavour_of(prepared), import_module("onnxruntime")
-        with tempfile.TemporaryDirectory(prefix="ridgeline-model-", dir=os.environ.get(_SCRATCH) or None) as folder:
-            path = self.copy(flavour, Path(folder))
+        with scratch_folder("model") as folder:
+            path = self.copy(flavour, folder)
             session = runtime.InferenceSession(str(path), flavour.session_options(), providers=list(flavour.providers))
         run, feeds = session.run, flavour.feeds
         return Applied(call=lambda: run(list(flavour.outputs), feeds))
@@ -97,7 +93,7 @@ class Int8Static(_Int8):
 
     def place(self, found: Amounts) -> tuple[float, str]:
         """Convolutions."""
-        return found.convolutions, "convolutions in fp32 with constant weights"
+        return found.convolutions, "convolutions with a fast integer kernel (fp32, constant weights, one group or a channel a group)"
 
     def convert(self, model: Any, flavour: OnnxFlavour, path: Path, *, reduce_range: bool) -> Path:
         """Calibrated on the inputs of the target."""

@@ -55,12 +55,14 @@ def amounts(model_path: str, feeds: Feeds) -> Amounts:
         ReadError: it cannot be a model.
     """
     found = graph(model_path, {name: array.shape for name, array in feeds.items()})
-    constant = {tensor.name for tensor in found.tensors if tensor.constant}
+    constant = {tensor.name: tensor.shape for tensor in found.tensors if tensor.constant}
     by_kind = {"Conv": 0.0, "product": 0.0, "other": 0.0}
     for op in found.ops:
         if op.engine != "fma" or op.flop is None or op.precision not in ("fp32", "any"):
             continue
         weighted = len(op.inputs) > _WEIGHT and op.inputs[_WEIGHT] in constant
+        if weighted and op.kind == "Conv":
+            weighted = _fits(int(op.attributes.get("groups", "1")), constant[op.inputs[_WEIGHT]])
         kind = "product" if op.kind in (*_PRODUCTS, "LSTM") else op.kind
         by_kind[kind if weighted and kind in by_kind else "other"] += op.flop * op.trips.count
     return Amounts(convolutions=by_kind["Conv"], products=by_kind["product"], all=sum(by_kind.values()))
@@ -94,6 +96,7 @@ def simplified(session_options: Any, model_path: str, providers: Sequence[str], 
     model = _of_opset(onnx, model)
     _name_nodes(model.graph)
     _flatten_biases(model.graph)
+    _sums_are_additions(model.graph)
     return model
 
 
@@ -101,8 +104,14 @@ def static_copy(model: Any, path: Path, feeds: Feeds, *, reduce_range: bool) -> 
     """A copy with convolutions, products with a constant matrix, and what lies between them, in int8; ranges are those seen on `feeds`.
 
     Activations are unsigned, weights signed and per channel: the pair for which the runtime has kernels on x86-64 and Arm.
+
+    Raises:
+        NotComparable: there is nothing to convert.
     """
     quantisation = import_module("onnxruntime.quantization")
+    nodes = _static_nodes(model.graph)
+    if not nodes:  # to the quantiser, an empty list means all
+        raise NotComparable("operators with integer kernels", found="none after the basic optimisations", remedy="keep it in fp32")
     with _scratch(path.parent):
         quantisation.quantize_static(
             model,
@@ -112,7 +121,7 @@ def static_copy(model: Any, path: Path, feeds: Feeds, *, reduce_range: bool) -> 
             reduce_range=reduce_range,
             activation_type=quantisation.QuantType.QUInt8,
             weight_type=quantisation.QuantType.QInt8,
-            nodes_to_quantize=_static_nodes(model.graph),
+            nodes_to_quantize=nodes,
         )
     return path
 
@@ -172,13 +181,39 @@ def _flatten_biases(graph: Any) -> None:
             del bias.dims[0]
 
 
+def _sums_are_additions(graph: Any) -> None:
+    """A Sum of two is an Add, for which there is an integer kernel."""
+    for node in graph.node:
+        if node.op_type == "Sum" and len(node.input) == 2:
+            node.op_type = "Add"
+
+
+def _groups(node: Any) -> int:
+    return next((int(attribute.i) for attribute in node.attribute if attribute.name == "group"), 1)
+
+
+def _fits(groups: int, weights: Sequence[int | str] | None) -> bool:
+    """Whether a convolution has a fast integer kernel: one group, or a channel a group.
+
+    Between, the runtime brings every input and output into another order and loses more than it gains.
+    """
+    return groups == 1 or (weights is not None and len(weights) > 1 and weights[1] == 1)
+
+
+def _weighted(node: Any, constant: Mapping[str, Any]) -> bool:
+    """Whether it has an integer kernel: a product or a convolution with constant weights."""
+    if node.op_type not in ("Conv", *_PRODUCTS) or len(node.input) <= _WEIGHT or node.input[_WEIGHT] not in constant:
+        return False
+    return node.op_type != "Conv" or _fits(_groups(node), constant[node.input[_WEIGHT]].dims)
+
+
 def _static_nodes(graph: Any) -> list[str]:
     """Names of convolutions and products with constant weights, and of what has nothing but their results as input."""
-    constant = {entry.name for entry in graph.initializer}
+    constant = {entry.name: entry for entry in graph.initializer}
     chosen: list[str] = []
     integer: set[str] = set()
     for node in graph.node:
-        weighted = node.op_type in ("Conv", *_PRODUCTS) and len(node.input) > _WEIGHT and node.input[_WEIGHT] in constant
+        weighted = _weighted(node, constant)
         data = [name for name in node.input if name and name not in constant]
         between = node.op_type in _BETWEEN and bool(data) and integer.issuperset(data)
         if weighted or (between and (node.op_type not in ("Add", "Concat") or len(data) > 1)):
