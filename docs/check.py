@@ -97,7 +97,7 @@ def render_cli(group: click.Group) -> str:
     parts = [
         "# Commands\n\nWritten by `make docs` from the commands themselves; do not edit.\n",
         "Exit codes: 0 fine, 1 regression or finding asked to fail on, 2 usage or bad input, 3 inconclusive under `--strict`, "
-        "4 a needed backend is missing, 70 a fault of ridgeline, 130 interrupted. Data goes to stdout, all else to stderr.\n",
+        "4 a needed backend is missing, 70 a fault of ridgeline, 130 interrupted, 143 ended by SIGTERM. Data goes to stdout, all else to stderr.\n",
     ]
     for title, context in _commands(group, "ridgeline", None):
         parts.append(f"## `{title}`\n\n```text\n{context.command.get_help(context).rstrip()}\n```\n")

@@ -64,7 +64,7 @@ def test_promises_of_a_notebook(run, tmp_path, full_diagnosis):
     code, out, _ = run("log", "--promises", "--notebook", place)
     assert code == 0
     assert "quantise-weights" in out
-    assert "0.667" in out
+    assert "2 of 3 (21–94 %)" in out
     assert "1 same" in out
     document = json.loads(run("log", "--promises", "--json", "--notebook", place)[1])
     assert document["schema"] == "ridgeline.promises/1"

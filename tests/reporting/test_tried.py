@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ridgeline.core import Tried, Untried
-from ridgeline.reporting import html_report, markdown, page, terminal
+from ridgeline.core import PromiseLine, PromiseReport, Tried, Untried
+from ridgeline.reporting import html_report, markdown, page, promises_page, terminal
+from ridgeline.stats import share_quantity
 
 
 def tried(**fields) -> Tried:
@@ -85,3 +86,13 @@ def test_the_html_report_draws_what_was_found_beside_the_promise(full_diagnosis)
     assert "not recommended: " in document
     assert "tried as c: no faster" in document
     assert 'class="found"' in document.split("What to do</h2>")[1].split("</section>")[0]
+
+
+def test_one_promise_that_did_not_hold_is_no_verdict_on_promises():
+    none_held = PromiseLine(action="fuse", refuted=1, rate=share_quantity(0, 1))
+    never_tried = PromiseLine(action="batch", failed=1)
+    report = PromiseReport(notebook="n", total=none_held, actions=(none_held, never_tried), controls={}, output_changed=0, experiments=())
+    told = terminal(promises_page(report), 120, False)
+    line = next(line for line in told.splitlines() if line.strip().startswith("fuse"))
+    assert line.rstrip().endswith("0 of 1 (0–79 %)")
+    assert "no trial with a result" in told

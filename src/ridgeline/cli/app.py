@@ -41,7 +41,7 @@ class _Commands(click.Group):
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 fine, 1 a finding asked to fail on, 2 usage or bad input, 3 inconclusive under --strict, 4 a needed package is missing, "
-    "70 our own fault, 130 interrupted. Data goes to stdout, all else to stderr.",
+    "70 our own fault, 130 interrupted, 143 ended by SIGTERM. Data goes to stdout, all else to stderr.",
 )
 @click.version_option(package_name="ridgeline", message="%(prog)s %(version)s")
 def cli() -> None:

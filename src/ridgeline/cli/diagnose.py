@@ -90,7 +90,12 @@ def _after_dashes(ours: Sequence[str], command: Sequence[str]) -> str:
 @click.option("--threads", type=click.IntRange(1, 4096), help="Threads for the target. [default: the target's own choice]")
 @click.option("--time-budget", metavar="SECONDS", type=click.FloatRange(min=0.1, max=86400.0), help="About how long to measure.")
 @click.option("--samples", type=click.IntRange(1, 10_000_000), help="Samples of the ground truth. [default: 2000, or what the time budget allows]")
-@click.option("--try", "attempt", is_flag=True, help="Apply the changes that can be applied, beside the original, and report promised against found.")
+@click.option(
+    "--try",
+    "attempt",
+    is_flag=True,
+    help="Apply the changes that can be applied, beside the original, and report promised against found; it calls TARGET in several processes.",
+)
 @click.option("--try-budget", metavar="SECONDS", type=click.FloatRange(min=1.0, max=86400.0), help="About how long to try. [default: 90]")
 @click.option(
     "--allow-precision",
@@ -114,7 +119,7 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
 
     TARGET is model.onnx, model.tflite, model.xml (OpenVINO), file.py:function (no arguments; it is the workload, or returns it),
     package.module:function, file.py with its ARGS, or -- COMMAND ARGS. Options come before TARGET; behind file.py and -- everything belongs to the
-    target.
+    target. TARGET is called thousands of times: whatever a call changes outside its process happens as often.
     """
     if given["as_json"] and given["as_markdown"]:
         raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ridgeline.core import Experiment, PromiseLine, PromiseReport
 from ridgeline.core.units import format_speedup
 
-from .page import Cell, Column, Page, Paragraph, Section, Table, missing, quantity, speedup, words
+from .page import Cell, Column, Page, Paragraph, Section, Table, missing, speedup, words
 
 __all__ = ["promises_page"]
 
@@ -22,15 +22,26 @@ def promises_page(report: PromiseReport) -> Page:
     )
     rows = tuple(_line(line) for line in (*report.actions, report.total)) if report.actions else ()
     counts = Table(
-        caption="promises, by action: found gain inside the promised interval, outside, or undecided", columns=columns, rows=rows, empty=_NONE
+        caption="promises, by action: found gain inside the promised interval (kept), outside (refuted), or undecided (open)",
+        columns=columns,
+        rows=rows,
+        empty=_NONE,
+        note="held: kept, of all trials with a result; in brackets the share that would hold in the long run, as far as so many say (95 %)",
     )
     blocks = (counts, Paragraph(text=_controls(report)))
     return Page(title="ridgeline log --promises", sections=(Section(title="Promises", blocks=blocks), *_experiments(report)))
 
 
 def _line(line: PromiseLine) -> tuple[Cell, ...]:
-    rate = quantity(line.rate) if line.rate is not None else missing("no trial with a result")
-    return (words(line.action), *(words(str(getattr(line, name))) for name in _COUNTS), rate)
+    return (words(line.action), *(words(str(getattr(line, name))) for name in _COUNTS), _held(line))
+
+
+def _held(line: PromiseLine) -> Cell:
+    """`2 of 3 (21–94 %)`: a bare share of one trial would be read as a verdict on all of them."""
+    if line.rate is None:
+        return missing("no trial with a result")
+    low, high = (f"{100 * end:.0f}" for end in (line.rate.low, line.rate.high))
+    return words(f"{line.kept} of {line.kept + line.refuted + line.open} ({low}–{high} %)")
 
 
 def _controls(report: PromiseReport) -> str:
