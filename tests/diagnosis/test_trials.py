@@ -99,6 +99,12 @@ def test_what_is_faster_is_kept_only_with_an_equal_output_and_a_tail_no_worse():
         assert "because" in found.reason
 
 
+@pytest.mark.parametrize("speedup", [(0.5, 0.6, 0.7), (0.9, 1.0, 1.1), (1.5, 1.6, 1.7), (0.5, 5.0, 60.0)])
+def test_an_output_that_changed_says_how_whatever_the_times_say(speedup):
+    found = judge(trial(speedup, state="differs"))
+    assert (found.output, found.kept, "because" in found.reason) == ("differs", False, True)
+
+
 def test_what_is_equal_in_another_type_says_so():
     made = trial((1.5, 1.6, 1.7))
     narrow = msgspec.structs.replace(made, output=msgspec.structs.replace(made.output, reason="result is a Tensor of bfloat16"))

@@ -126,5 +126,7 @@ def _reason(trial: ChangeTrial, verdict: str, tail: str, kept: bool, disturbed: 
     if verdict == "faster":
         return "faster in one pair of processes, and nothing predicted it: not recommended; give it a longer --try-budget"
     if verdict == "inconclusive" and trial.speedup is not None and trial.speedup.confidence >= _CONFIDENCE and not _decides(trial.speedup):
-        return "its blocks differ too much among themselves: something else disturbed them"
+        wild = "its blocks differ too much among themselves: something else disturbed them"
+        # That an output changed is worth more than any time.
+        return f"{trial.output.reason}; {wild}" if trial.output.state == "differs" else wild
     return trial.output.reason
