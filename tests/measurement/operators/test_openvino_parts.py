@@ -6,7 +6,7 @@ import pytest
 
 from ridgeline.core import Diagnosis
 from ridgeline.diagnosis import next as next_step
-from ridgeline.measurement.operators.openvino.graph import ExecutedNode, ModelOp
+from ridgeline.measurement.operators.openvino.graph import ExecutedNode, ModelOp, executed_precision
 from ridgeline.measurement.operators.openvino.origin import origins
 from ridgeline.measurement.operators.openvino.rounds import TICK_S, Round, steady_us
 from ridgeline.measurement.operators.openvino.rows import rows
@@ -113,7 +113,22 @@ def test_bytes_are_of_the_executed_tensors() -> None:
     assert [use.buffer for use in sine.reads or ()] == [use.buffer for use in convolution.writes or ()]
 
 
-def test_weights_are_as_wide_as_the_kernel_that_reads_them() -> None:
+@pytest.mark.parametrize(
+    ("kernel", "narrowest", "executed"),
+    [
+        ("brgconv_avx512_f32", "f16", "f32"),  # weights stored in half precision, widened before the run
+        ("brgconv_avx512_amx_bf16", "bf16", "bf16"),
+        ("brgconv_avx512_I8", "u8", "u8"),
+        ("jit_uni_f32", "bf16", "f32"),
+        ("undef", "bf16", "bf16"),
+        ("", "f32", "f32"),
+    ],
+)
+def test_the_kernel_tells_the_precision(kernel, narrowest, executed) -> None:
+    assert executed_precision(kernel, narrowest) == executed
+
+
+def test_weights_are_no_wider_than_the_kernel_that_reads_them() -> None:
     executed = (*EXECUTED[:3], node("c/WithoutBiases", "Convolution", ("c/WithoutBiases", "r"), C, (1, 2), precision="bf16"), *EXECUTED[4:])
     row = table(executed)[1]
     assert row.placement.precision == "bf16"

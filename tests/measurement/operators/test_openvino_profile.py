@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import numpy as np
 import pytest
@@ -114,6 +116,14 @@ def test_a_model_in_openvino_s_own_format(network, taken, tmp_path) -> None:
     assert [(row.kind, row.flop, row.group) for row in table.rows] == [(row.kind, row.flop, row.group) for row in taken.rows]
 
 
+def test_weights_stored_in_half_precision_are_computed_with_in_fp32(network, tmp_path) -> None:
+    """`save_model` halves the weights by itself; nothing of that is executed."""
+    openvino.save_model(openvino.Core().read_model(network), tmp_path / "half.xml")
+    table = profile(prepare(parse_target(str(tmp_path / "half.xml"), threads=1)), 1)
+    assert {row.placement.precision for row in table.rows} == {"fp32"}
+    assert sum(row.flop or 0.0 for row in table.rows if row.engine == "fma") == graph(str(network)).flop
+
+
 def test_quantised_operators_run_in_int8(tmp_path) -> None:
     scale, zero = np.float32(0.05), np.uint8(128)
     nodes = [
@@ -165,3 +175,12 @@ def test_the_child_answers_for_it(network) -> None:
     assert found.table.instrument.startswith("OpenVINO")
     assert found.clean_s.value > 0
     assert (fit.library, fit.operators) == ("openvino", len(found.table.rows))
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
+def test_a_whole_network_counts_what_its_file_counts(name) -> None:
+    """Every convolution and product of a classic topology, grouped ones included, found again in the executed graph."""
+    path = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
+    table = profile(prepare(parse_target(str(path), runtime="openvino", threads=1)), 1)
+    assert sum(row.flop or 0.0 for row in table.rows if row.engine == "fma") == graph(str(path)).flop
+    assert not [row.name for row in table.rows if row.flop is None]

@@ -14,7 +14,7 @@ import msgspec
 from ridgeline.work.onnx import Value
 from ridgeline.work.openvino import OpenvinoOp, dtype_of
 
-__all__ = ["ExecutedNode", "ModelOp", "executed_graph", "model_graph"]
+__all__ = ["ExecutedNode", "ModelOp", "executed_graph", "executed_precision", "model_graph"]
 
 #: Constants of so many elements are read: axes and shapes, never weights.
 _SMALL = 64
@@ -89,6 +89,18 @@ def executed_graph(runtime_model: Any, profile: Sequence[Any]) -> tuple[Executed
     )
 
 
+def executed_precision(kernel: str, narrowest: str) -> str:
+    """Element type that a node ran in.
+
+    Args:
+        kernel: implementation, which ends in the type of its first operand; `I8` where that is unsigned.
+        narrowest: what OpenVINO calls the precision of the node: the narrowest operand, so that weights stored in half precision, which are widened
+            when the model is compiled, would pass for a computation in it.
+    """
+    last = kernel.rpartition("_")[2]
+    return "u8" if last == "I8" else last if dtype_of(last) else narrowest
+
+
 def _node(op: Any, name: str, kind: str, positions: dict[str, int], *, ran: bool) -> ExecutedNode:
     said = {key: str(value.astype(str)) for key, value in op.get_rt_info().items()}
     precisions = said.get("outputPrecisions", "").split(",")
@@ -103,7 +115,7 @@ def _node(op: Any, name: str, kind: str, positions: dict[str, int], *, ran: bool
         kind=layer if layer in ("Const", "Input", "Output") else kind or layer,
         originals=tuple(part for part in said.get("originalLayersNames", "").split(",") if part),
         kernel=said.get("primitiveType", ""),
-        precision=said.get("runtimePrecision", ""),
+        precision=executed_precision(said.get("primitiveType", ""), said.get("runtimePrecision", "")),
         layouts=tuple(said.get("outputLayouts", "").split(",")),
         outputs=outputs,
         inputs=tuple((positions[source.get_node().get_friendly_name()], int(source.get_index())) for source in sources),

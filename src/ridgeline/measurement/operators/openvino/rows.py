@@ -2,7 +2,7 @@
 
 This module decides the work of a node and its buffers. Work is that of the node's own kind on the executed shapes, with the attributes of the model's
 operator of that kind where it is named; of a fused node without a kind of its own, that of its members. Bytes are those of the executed tensors in
-the precision that they had there. Weights are packed in the precision of the kernel when the model is compiled, so that is how wide they are read.
+the precision that they had there. Weights are packed for their kernel when the model is compiled, so they are read no wider than it computes.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _joined(working: Sequence[Work], every: Sequence[Work]) -> Work:
 
 
 def _size(value: Value, precision: str) -> int | None:
-    """Bytes of a tensor; a constant of floating numbers is as wide as the kernel that reads it."""
+    """Bytes of a tensor; a constant of floating numbers is no wider than the kernel that reads it."""
     if value.shape is None or value.dtype not in DTYPE_BYTES:
         # A placeholder for an absent operand has no type.
         return 0 if value.constant else None
