@@ -116,8 +116,13 @@ def test_what_is_no_model(name, content, says, doubler, tmp_path) -> None:
     assert "src/" not in str(raised.value)
 
 
-def test_weights_that_are_missing(written) -> None:
-    written.with_suffix(".bin").unlink()
+@pytest.mark.parametrize("kept", [None, 0, 8])
+def test_weights_that_are_missing_or_cut_short(written, kept) -> None:
+    beside = written.with_suffix(".bin")
+    content = beside.read_bytes()
+    beside.unlink()
+    if kept is not None:
+        beside.write_bytes(content[:kept])
     with pytest.raises(ReadError, match=r"doubler\.bin"):
         prepare(target(written))
 

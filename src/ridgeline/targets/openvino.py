@@ -240,9 +240,9 @@ def _why_not(path: str, error: Exception) -> ReadError:
         return ReadError(
             f"the external weights of {name}", found=f"no file {', '.join(missing)}", remedy="put the files of its weights beside the model"
         )
-    if "weights data in bin" in str(error):
+    if "weights" in str(error) and "bin file" in str(error):
         beside = os.path.splitext(name)[0] + ".bin"
-        return ReadError(f"the weights of {name} in {beside}", found="no such file, or one too short", remedy="keep both files in one folder")
+        return ReadError(f"the weights of {name} in {beside}", found="no such file, or one cut short", remedy="keep both files in one folder")
     remedy = "run it with onnxruntime, or export it again" if path.lower().endswith(".onnx") else "convert the model again"
     return ReadError(f"a model that OpenVINO can read in {name}", found=_short(error), remedy=remedy)
 
