@@ -5,7 +5,7 @@ import pytest
 
 from ridgeline.diagnosis import next as diagnose
 from ridgeline.reporting.diagnosis_page import page
-from support.facts_by_hand import facts, row
+from support.facts_by_hand import buffer, facts, row
 
 
 def _text(found):
@@ -42,3 +42,19 @@ def test_one_operator_is_named_alone():
 @pytest.mark.parametrize(("f_c", "said"), [(0.1, "8.5× under"), (1e-5, "more than 100× under")])
 def test_a_distance_from_the_roof_has_no_more_digits_than_meaning(f_c, said):
     assert said in diagnose(facts([_far("a", 0.009, f_c)])).headline
+
+
+def test_a_call_of_unknown_work_is_not_far_from_a_ceiling():
+    opaque = row("reader", 0.009, group="other", kind="package.read", flop=None, reads=(buffer(1, 1000),), writes=(buffer(2, 1000),))
+    found = diagnose(facts([msgspec.structs.replace(opaque, reason="no formula for package.read")]))
+    assert found.operators[0].bound == "inconclusive"
+    assert "what is computed there is not known" in found.headline
+    assert "no formula for package.read" in found.missing[0]
+
+
+def test_operators_of_one_name_are_told_apart_by_what_they_work_on():
+    given = [msgspec.structs.replace(_far("aten::addmm@net.py:7", 0.004), shapes=f"f32[14,{wide}]") for wide in (384, 1536)]
+    text = _text(diagnose(facts(given)))
+    assert "aten::addmm f32[14,384]" in text
+    assert "aten::addmm f32[14,1536]" in text
+    assert "aten::addmm f32" not in _text(diagnose(facts(given[:1])))

@@ -119,7 +119,7 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatorSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One operator as reported; total_s and share are null when the level was perturbed."""
+    """One operator as reported; total_s and share are null when the level was perturbed, and shapes tell operators of one name apart."""
 
     name: str
     kind: str
@@ -140,6 +140,7 @@ class OperatorSummary(msgspec.Struct, frozen=True, kw_only=True):
     where: Where | None = None
     inserted: bool = False
     reason: str = ""
+    shapes: str = ""
 
 
 class OverheadSummary(msgspec.Struct, frozen=True, kw_only=True):

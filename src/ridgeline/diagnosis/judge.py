@@ -92,6 +92,14 @@ def bound_of(f_c: Quantity | None, f_b: Quantity | None) -> str:
     return "bandwidth" if b >= BOUND_LOW else "latency"
 
 
+def _bound(row: OperatorRow, f_c: Quantity | None, f_b: Quantity | None) -> str:
+    """The bound of an operator: one whose arithmetic nobody knows is not slow because the bytes of its arguments are few."""
+    if row.group in _ONLY_MOVE and f_b is not None:
+        return "bandwidth"
+    bound = bound_of(f_c, f_b)
+    return "inconclusive" if bound == "latency" and row.flop is None else bound
+
+
 def judge(facts: Facts, rows: Sequence[OperatorRow], wall_s: float, threads: int) -> list[Judged]:
     """Judge every operator.
 
@@ -171,7 +179,7 @@ def _judge_row(
         f_c=f_c,
         f_b=f_b,
         intensity=row.flop / moved if row.flop is not None and moved else None,
-        bound="bandwidth" if row.group in _ONLY_MOVE and f_b is not None else bound_of(f_c, f_b),
+        bound=_bound(row, f_c, f_b),
         threads=threads,
     )
 

@@ -236,6 +236,7 @@ def _operator(case: Case, part: Judged, top: Finding | None) -> OperatorSummary:
         where=case.where(part),
         inserted=row.inserted,
         reason=row.reason or ("measured beside other work: not judged" if disturbed else ""),
+        shapes=row.shapes,
     )
 
 

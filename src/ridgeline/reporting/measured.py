@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ridgeline.core import Diagnosis, GroundTruth, LevelSummary, OperatorSummary
@@ -149,14 +150,21 @@ def operator_table(operators: Sequence[OperatorSummary], most: int) -> Table:
     shown = ranked[:most]
     note = f"{len(ranked) - len(shown)} more in the JSON." if len(ranked) > len(shown) else ""
     caption = "operators by time; f_c and f_b are shares of the compute and bandwidth ceilings, with intervals"
-    return Table(caption=caption, columns=_OPERATOR_COLUMNS, rows=tuple(_operator_row(op) for op in shown), note=note)
+    times = Counter(op.name for op in shown)
+    rows = tuple(_operator_row(op, _told_apart(op) if times[op.name] > 1 and op.shapes else op.name) for op in shown)
+    return Table(caption=caption, columns=_OPERATOR_COLUMNS, rows=rows, note=note)
 
 
-def _operator_row(op: OperatorSummary) -> tuple[Cell, ...]:
+def _told_apart(op: OperatorSummary) -> str:
+    """The name of one of several on the same line: what it works on says which, where the line does not."""
+    return f"{op.name.partition('@')[0]} {op.shapes}"
+
+
+def _operator_row(op: OperatorSummary, name: str) -> tuple[Cell, ...]:
     untimed = "the level was perturbed"
     unknown = op.reason or "work or time unknown"
     no_arithmetic = "it only moves data" if op.flop == 0 else unknown
-    name = f"{op.name} (inserted)" if op.inserted else op.name
+    name = f"{name} (inserted)" if op.inserted else name
     return (
         words(name), words(op.kind), count(op.calls), seconds(op.total_s, reason=untimed), share(op.share, untimed),
         fraction(op.f_c, no_arithmetic), fraction(op.f_b, unknown), words(op.bound), number(op.intensity, "1", reason=unknown),

@@ -57,8 +57,12 @@ class Unexplained(Rule):
             share=share,
             where=case.where(top),
             evidence=(*fractions, measured_share("share far from every ceiling", share, origin="operator profile")),
-            summary=f"far from both ceilings on compulsory work{headroom}; the mechanism needs counters or a simulation",
-            missing=f"mechanism: no event counters and no simulation of {top.row.name}",
+            summary=f"far from both ceilings on compulsory work{headroom}; the mechanism needs counters or a simulation"
+            if top.row.flop is not None
+            else "what is computed there is not known, so neither is how far from a ceiling it runs",
+            missing=f"mechanism: no event counters and no simulation of {top.row.name}"
+            if top.row.flop is not None
+            else f"work: {top.row.reason or f'no formula for {top.row.kind}'}; what runs inside can be diagnosed by itself",
             rank=share * _WEIGHT,
             operators=len(parts),
         )
