@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import (
@@ -155,6 +155,7 @@ def _samples(wall_s: Any) -> Samples:
 
 
 @given(st.lists(st.floats(1e-9, 10.0), min_size=2, max_size=300))
+@example([1.0000000000000003e-09, 1e-09])
 @settings(max_examples=60, deadline=None)
 def test_every_sample_is_in_a_bin_or_counted_beyond(wall_s: list[float]) -> None:
     found = distribution(_samples(wall_s))

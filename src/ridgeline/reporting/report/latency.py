@@ -97,6 +97,8 @@ def _bins(wall_s: NDArray[np.float64]) -> int:
     spread = float(np.quantile(wall_s, 0.75) - np.quantile(wall_s, 0.25))
     width = 2.0 * spread / len(wall_s) ** (1 / 3)
     reach = float(wall_s[-1] - wall_s[0])
+    if 0 < reach < 2 * _MOST_BINS * float(np.spacing(wall_s[-1])):
+        return 1  # between neighbouring numbers there is no edge to put
     return min(_MOST_BINS, max(_FEWEST_BINS, math.ceil(reach / width))) if width > reach * 1e-6 else _FEWEST_BINS
 
 
