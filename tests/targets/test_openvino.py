@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import numpy as np
@@ -164,3 +165,13 @@ def test_sizes_that_nobody_named_are_tried(tmp_path) -> None:
     prepared = prepare(target(tmp_path / "m.onnx"))
     assert prepared.info.inputs == ("x: float32[1,3,320,320] (synthetic)",)
     assert prepared.call()[0].shape == (1, 2, 21, 21)
+
+
+def test_the_threads_that_it_takes_and_not_those_asked_for(doubler) -> None:
+    """OpenVINO starts no more threads than there are CPUs; a row must not be judged against more."""
+    asked = len(os.sched_getaffinity(0)) + 2
+    prepared = prepare(parse_target(str(doubler), runtime="openvino", threads=asked))
+    assert isinstance(prepared.flavour, OpenvinoFlavour)
+    assert prepared.info.threads == prepared.flavour.threads < asked
+    assert "fewer-threads" in {warning.code for warning in prepared.warnings}
+    assert "fewer-threads" not in {warning.code for warning in prepare(target(doubler)).warnings}

@@ -47,7 +47,7 @@ class OpenvinoFlavour:
     Attributes:
         model_path: the model file.
         feeds: position of an input → array, as every call uses them.
-        threads: threads of the one stream.
+        threads: threads of the one stream, as compiled: OpenVINO takes no more than there are CPUs for them.
         model: the graph as it was read, with the shapes of the inputs; never changed.
         compile: (properties beside those of the clean calls) → compiled model.
     """
@@ -84,11 +84,13 @@ def prepare_openvino(spec: TargetSpec, transform: Transform | None = None) -> Pr
     def compiled(more: Mapping[str, Any]) -> Any:
         return _compiled(core, model, {**properties, **more}, path)
 
+    clean = compiled({})
+    used = int(clean.get_property("INFERENCE_NUM_THREADS"))
     return Prepared(
-        call=caller(compiled({}), arrays),
-        info=model_info(spec, "openvino", threads=threads, inputs=feeds.descriptions, providers=(f"OpenVINO {_DEVICE}",)),
-        flavour=OpenvinoFlavour(model_path=path, feeds=arrays, threads=threads, model=model, compile=compiled),
-        warnings=[*feeds.cautions, *_cautions(core, open_sizes=open_sizes)],
+        call=caller(clean, arrays),
+        info=model_info(spec, "openvino", threads=used, inputs=feeds.descriptions, providers=(f"OpenVINO {_DEVICE}",)),
+        flavour=OpenvinoFlavour(model_path=path, feeds=arrays, threads=used, model=model, compile=compiled),
+        warnings=[*feeds.cautions, *_cautions(core, open_sizes=open_sizes), *_fewer(threads, used)],
         user_files=(path,),
     )
 
@@ -221,6 +223,13 @@ def _cautions(core: Any, *, open_sizes: bool) -> list[Caution]:
             )
         )
     return found
+
+
+def _fewer(asked: int, used: int) -> list[Caution]:
+    if used >= asked:
+        return []
+    message = f"{asked} threads were asked for, OpenVINO takes {used}: no more than there are CPUs"
+    return [Caution(code="fewer-threads", message=message, effect=f"the times are those of {used} threads")]
 
 
 def _own_precision(core: Any) -> str:
