@@ -50,24 +50,17 @@ class NearPeak(Rule):
             share=share,
             where=case.where(top),
             evidence=_evidence(top),
-            proposals=tuple(self._proposals(case, top)),
+            proposals=tuple(self._proposals(case, top, share)),
             summary=_at_ceiling(top),
             healthy=True,
             operators=len(parts),
         )
 
-    def _proposals(self, case: Case, top: Judged) -> Iterator[Proposal]:
+    def _proposals(self, case: Case, top: Judged, share: float) -> Iterator[Proposal]:
         device = case.facts.device
-        lower = _best_lower(device, top.row.placement.precision, top.threads) if device and top.row.engine == "fma" else None
-        numpy = top.row.kind.startswith("numpy.")
-        if lower is not None:
-            precision, ratio = lower
-            yield Proposal(
-                action="lower-precision",
-                because=f"the {precision} ceiling of this machine is {ratio:.1f}× the {top.row.placement.precision} one"
-                + ("; numpy has no fast product of that type, it takes a runtime that has" if precision == "int8" and numpy else ""),
-                gain=(max(1.1, 0.6 * ratio), ratio),
-            )
+        lower = _lower(device, top.row.placement.precision, top.threads) if device and top.row.engine == "fma" else {}
+        if lower:
+            yield _lower_precision(top, lower, share)
         assert top.f_c is not None
         if top.f_c.value < 0.85:
             yield Proposal(
@@ -131,14 +124,38 @@ def _evidence(part: Judged) -> tuple[Evidence, ...]:
     return tuple(Evidence(name=name, quantity=quantity) for name, quantity in found if quantity is not None)
 
 
-def _best_lower(device: Device, precision: Precision, threads: int) -> tuple[Precision, float] | None:
-    """The lower precision with the highest ceiling, and its ratio to the present one; `None` where nothing lower is faster here."""
+def _lower_precision(top: Judged, lower: dict[Precision, float], share: float) -> Proposal:
+    """The promise of the best lower precision; its careful end is that of the least one, since any of them may be what is allowed.
+
+    Copies in fp32 of an fp64 program, or in bf16, are lower throughout. An int8 copy is int8 in part: what stays in float pays for the conversions at
+    its borders, the more of it the more, and integer kernels reach about half of their ceiling. Docs: docs/int8.md has the figures behind it.
+    """
+    best = max(lower, key=lambda precision: lower[precision])
+    ratio, least = lower[best], min(lower.values())
+    others = ", ".join(f"{precision} {other:.1f}×" for precision, other in lower.items() if precision != best)
+    careful = 0.5 * least * min(1.0, share) if "int8" in lower else max(1.1, 0.6 * least)
+    return Proposal(
+        action="lower-precision",
+        because=f"the {best} ceiling of this machine is {ratio:.1f}× the {top.row.placement.precision} one"
+        + (f" ({others})" if others else "")
+        + (_which_int8(top) if "int8" in lower else ""),
+        gain=(max(1.0, careful), ratio),
+    )
+
+
+def _which_int8(top: Judged) -> str:
+    """For which conversion a promise of int8 holds."""
+    if top.row.kind.startswith("numpy."):
+        return "; numpy has no fast product of int8, it takes a runtime that has"
+    if top.row.group == "convolution":
+        return "; that of static quantisation, ranges from a calibration: convolutions with dynamic ranges gain nothing"
+    return "; that of products with a constant matrix, quantised statically or dynamically"
+
+
+def _lower(device: Device, precision: Precision, threads: int) -> dict[Precision, float]:
+    """Lower precisions whose ceiling is higher here, and its ratio to the present one."""
     now = arithmetic_ceiling(device, "fma", precision, threads)
     if now is None:
-        return None
-    options: list[tuple[float, Precision]] = []
-    for lower in _LOWER.get(precision, ()):
-        ceiling = arithmetic_ceiling(device, "fma", lower, threads)
-        if ceiling is not None and ceiling.value > 1.1 * now.value:
-            options.append((ceiling.value / now.value, lower))
-    return (max(options)[1], max(options)[0]) if options else None
+        return {}
+    found = {lower: arithmetic_ceiling(device, "fma", lower, threads) for lower in _LOWER.get(precision, ())}
+    return {lower: ceiling.value / now.value for lower, ceiling in found.items() if ceiling is not None and ceiling.value > 1.1 * now.value}
