@@ -208,14 +208,14 @@ def test_stages_are_asked_for_only_where_there_are_marks():
 @pytest.mark.parametrize(
     ("fields", "code", "said"),
     [
-        ({"unfinished": {"decode": 3, "wait": 1}}, "open-stages", "4 entries of stages were not left when the call ended: decode (3), wait"),
+        ({"unfinished": {"decode": 3, "wait": 1}}, "open-stages", "entered and not left when the call ended: decode (3), wait"),
         (
             {"unfinished": dict.fromkeys("abcdef", 1)},
             "open-stages",
-            "6 entries of stages were not left when the call ended: a, b, c, d, 2 more names",
+            "entered and not left when the call ended: a, b, c, d, 2 more names",
         ),
         ({"missed": 1}, "missed-stages", "1 entry of stages did not fit into the recording"),
-        ({"merged": 904.0}, "merged-stages", "904 entries a call share the row (other stages): the program makes up more than 4,096 names"),
+        ({"merged": 904.0}, "merged-stages", "904 entries a call in the row (other stages): the program makes up more than 4,096 names"),
         ({"left_out": 4033}, "left-out-stages", "4,033 stages beyond the largest 2 are not in the table"),
         ({"child_processes": 1}, "child-processes", "the call had at least 1 child process, whose stages are not seen"),
     ],

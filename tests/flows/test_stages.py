@@ -15,7 +15,7 @@ from support.facts_by_hand import device
 
 PROGRAM = """
 import asyncio, sys, time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import ridgeline
 
 stage = ridgeline.stage
@@ -58,6 +58,18 @@ def generated():
     for _ in produce():
         with stage("consume"):
             nap()
+
+@stage("in the child")
+def child_work():
+    nap()
+
+def in_children():
+    with ProcessPoolExecutor(1) as pool:
+        pool.submit(child_work).result()
+
+def held_open():
+    stage("never left").__enter__()
+    nap()
 
 def unmarked():
     nap()
@@ -119,6 +131,20 @@ def test_a_pool_of_threads_overlaps_the_stage_that_waits_for_it(program: Path) -
 
 def test_a_generators_steps_are_not_its_consumers(program: Path) -> None:
     assert named(run(f"{program}:generated")) == {"produce": (None, 4.0), "consume": (None, 3.0)}
+
+
+def test_stages_of_child_processes_are_said_to_be_unseen(program: Path) -> None:
+    found = run(f"{program}:in_children")
+    assert found.stages == ()
+    assert [warning.code for warning in found.warnings if "stages" in warning.message] == ["child-processes"]
+
+
+def test_a_stage_that_is_never_left_is_named(program: Path) -> None:
+    found = run(f"{program}:held_open")
+    assert found.stages == ()
+    assert [warning.message for warning in found.warnings if warning.code == "open-stages"] == [
+        "entered and not left when the call ended: never left"
+    ]
 
 
 def test_a_program_without_stages_has_none_and_says_nothing(program: Path) -> None:

@@ -39,17 +39,13 @@ def stage_cautions(facts: Facts) -> Iterator[Caution]:
     if table.unfinished:
         said = [f"{name} ({count})" if count > 1 else name for name, count in list(table.unfinished.items())[:_SAID]]
         more = [f"{len(table.unfinished) - _SAID} more names"] if len(table.unfinished) > _SAID else []
-        message = (
-            f"{_counted(sum(table.unfinished.values()), 'entry', 'entries')} of stages were not left when the call ended: {', '.join([*said, *more])}"
-        )
+        message = f"entered and not left when the call ended: {', '.join([*said, *more])}"
         yield Caution(code="open-stages", message=message, effect="their time is in no stage; leave each stage inside the call, best with `with`")
     if table.missed:
         message = f"{_counted(table.missed, 'entry', 'entries')} of stages did not fit into the recording"
         yield Caution(code="missed-stages", message=message, effect="times and calls of stages are too low; mark fewer, larger parts")
     if table.merged:
-        message = (
-            f"{_counted(round(table.merged), 'entry', 'entries')} a call share the row (other stages): the program makes up more than 4,096 names"
-        )
+        message = f"{_counted(round(table.merged), 'entry', 'entries')} a call in the row (other stages): the program makes up more than 4,096 names"
         yield Caution(code="merged-stages", message=message, effect="give the same part the same name each time")
     if table.left_out:
         message = f"{_counted(table.left_out, 'stage')} beyond the largest {len(table.stages)} are not in the table"
