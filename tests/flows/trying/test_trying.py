@@ -115,6 +115,17 @@ def test_torch_makes_the_same_data_in_both_processes(tmp_path):
     assert (found.failure, found.output.state) == ("", "equal")
 
 
+def test_results_of_another_precision_say_their_type_and_no_other_change_may_have_them(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text("import torch\nnet, row = torch.nn.Linear(4, 4), torch.rand(2, 4)\ndef f():\n    return net(row)\n")
+    found = try_one(path, "f", "autocast-bf16")
+    assert (found.failure, found.output.state) == ("", "equal")
+    assert "Tensor of bfloat16 instead of a Tensor of float32" in found.output.reason
+    path.write_text("import os, numpy as np\ndef f():\n    return np.ones(3, 'f4' if os.environ.get('OMP_NUM_THREADS') == '1' else 'f8')\n")
+    found = try_one(path, "f", "one-thread")
+    assert (found.output.state, "float32" in found.output.reason) == ("differs", True)
+
+
 @pytest.mark.parametrize(("function", "words"), [("dies", "7"), ("raises", "no room"), ("raises_after_a_while", "out of tickets")])
 def test_a_child_that_fails_under_the_change_is_a_reason(program, function, words):
     found = try_one(program, function)
@@ -126,6 +137,7 @@ def test_a_change_that_never_returns_is_ended_after_its_part_of_the_budget(progr
     spec = parse_target(f"{program}:hangs")
     found = run_trial(spec, find("keep-freed-memory"), read_machine(), seconds=0.3, limit_s=1.0, call_s=1e-5, folder=program.parent, report=quiet)
     assert "still running" in found.failure
+    assert "did not finish applying it in" in found.failure
     assert "--try-budget" in found.failure
     assert found.speedup is None
 

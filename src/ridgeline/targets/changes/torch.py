@@ -59,6 +59,7 @@ class TorchCompile(_Torch):
     name = "torch-compile"
     carries_out = ("compile-graph", "fuse")
     tolerance = REORDERED
+    applying = "compiling"
     caveat = "torch.compile(workload); the first call compiles for seconds, and so does every new shape"
 
     def why_not(self, situation: Situation) -> str:
