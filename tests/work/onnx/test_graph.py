@@ -66,6 +66,21 @@ def test_batch_scales_flops_and_activations_not_weights(k: int) -> None:
         assert second.write_bytes == k * (first.write_bytes or 0)
 
 
+@pytest.mark.parametrize(
+    ("kind", "more", "attributes"), [("GroupNormalization", {"s": zeros(8), "b": zeros(8)}, {"num_groups": 2}), ("MeanVarianceNormalization", {}, {})]
+)
+def test_shapes_are_followed_past_what_the_inference_does_not_know(kind: str, more: dict[str, Any], attributes: dict[str, Any]) -> None:
+    nodes = [
+        helper.make_node(kind, ["x", *more], ["n"], name="norm", **attributes),
+        helper.make_node("Conv", ["n", "w"], ["y"], name="conv"),
+    ]
+    found = graph(model(nodes, [tensor("x", 2, 8, 6, 6)], ["y"], {**more, "w": zeros(4, 8, 1, 1)}))
+    norm, conv = found.ops
+    assert (norm.kind, norm.engine, norm.write_bytes) == (kind, "reduce", 2 * 8 * 36 * 4)
+    assert conv.flop == 2 * 2 * 4 * 8 * 36
+    assert not found.unknown
+
+
 def test_a_view_shares_its_storage_and_costs_nothing() -> None:
     found = graph(network(2))
     flat = by_kind(found, "Reshape")[0]

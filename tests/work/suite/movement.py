@@ -132,11 +132,11 @@ CASES = [
         onnx=lambda: single("Concat", [f(4, 100), f(4, 100)], [f(8, 100)], axis=0),
     ),
     Case(
-        "rows of a table",  # twelve rows of 64, and their numbers; not the table
-        flop=12 * 64,
+        "rows of a table",  # twelve rows of 64, and their numbers; not the table; a row is copied in one stretch
+        flop=0,
         read=12 * 64 * F32 + 12 * I64,
         write=12 * 64 * F32,
-        engine="gather",
+        engine=None,
         torch=lambda: _indexed(lambda table, index: table[index], (50_000, 64), index=list(range(12))),
         onnx=lambda: single("Gather", [f(50_000, 64), of("INT64", 12)], [f(12, 64)]),
     ),
@@ -149,11 +149,11 @@ CASES = [
         onnx=lambda: single("GatherND", [f(10, 20, 5), of("INT64", 3, 2)], [f(3, 5)]),
     ),
     Case(
-        "scatter into a copy",  # out of place all of the data is read and written
-        flop=3 * 20,
+        "scatter into a copy",  # out of place all of the data is read and written, in stretches of 20
+        flop=0,
         read=(10 * 20 + 3 * 20) * F32 + 3 * I64,
         write=10 * 20 * F32,
-        engine="gather",
+        engine=None,
         onnx=lambda: single("ScatterND", [f(10, 20), of("INT64", 3, 1), f(3, 20)], [f(10, 20)]),
     ),
     Case(
@@ -165,11 +165,11 @@ CASES = [
         torch=lambda: _indexed(lambda target, source, index: target.index_add_(0, index, source), (10_000,), (3,), index=[1, 2, 3]),
     ),
     Case(
-        "embedding bag",  # four rows of 16, summed into two bags
+        "embedding bag",  # four rows of 16, summed into two bags: each row in one stretch, an addition an element
         flop=4 * 16,
         read=4 * 16 * F32 + 4 * I64 + 2 * I64,
         write=2 * 16 * F32,
-        engine="gather",
+        engine="add",
         torch=_bag,
         torch_bytes=(4 * 16 * F32 + 4 * I64 + 2 * I64, 2 * 16 * F32 + (4 + 2 + 2) * I64),
         why="torch also writes where each index went and how long each bag is",

@@ -7,6 +7,7 @@ copied as they are make a `copy`. Gathers of single elements count on the engine
 from __future__ import annotations
 
 from ridgeline.core import BufferUse
+from ridgeline.work.gathering import looked_up
 from ridgeline.work.work import Work
 
 from .call import Call, formula, moved
@@ -21,8 +22,6 @@ _COPIES = """copy copyto ascontiguousarray asfortranarray array asarray asanyarr
  lib.stride_tricks.as_strided unstack byteswap tobytes frombuffer unpackbits packbits ndarray.copy"""
 _UNWRITTEN = "empty zeros empty_like zeros_like ndarray"
 _FILLED = "ones full arange linspace eye identity ones_like full_like logspace geomspace indices tri vander fill hamming hanning blackman kaiser"
-#: Share of the bytes in whole rows (or stretches) of at least this many bytes makes a gather a copy of stretches.
-_STRETCH_BYTES = 64
 
 
 @formula(_COPIES)
@@ -81,14 +80,14 @@ def _gather(call: Call) -> Work:
     seen = BufferUse(buffer=source[0].buffer, size_bytes=size, persistent=source[0].persistent)
     picked = sum(index.size for index in indices if index.dtype != "bool")
     stretch = result.size // picked * source[0].item_bytes if picked else 0
-    rows = stretch >= _STRETCH_BYTES
+    flop, engine, reason = looked_up(max(result.size, *(index.size for index in indices), 0), stretch)
     return Work(
         group="gather",
-        flop=0.0 if rows else float(max(result.size, *(index.size for index in indices), 0)),
-        engine=None if rows else "gather",
+        flop=flop,
+        engine=engine,
         reads=(*((seen,) if size else ()), *merge(indices)),
         writes=merge(call.outputs),
-        reason="whole rows" if rows else "",
+        reason=reason,
     )
 
 

@@ -22,6 +22,8 @@ __all__ = ["Bound", "bind"]
 
 # A shape that is computed from a shape that is computed …: each link takes a round. Real models take under twenty.
 _ROUNDS = 40
+#: Operators of which onnx's inference makes nothing; their result has the shape and type of what comes first.
+_NOT_INFERRED = ("GroupNormalization", "MeanVarianceNormalization")
 
 
 class Bound:
@@ -54,6 +56,7 @@ def bind(model: Model, shapes: Mapping[str, tuple[int, ...] | int], constants: M
     _bind_inputs(shadow.graph, shapes, constants)
     _hoist(shadow.graph)
     _forget_recorded(shadow.graph)
+    _stand_in(shadow.graph)
     # Before version 4 every initialiser must be an input as well; those that folding adds are not.
     shadow.ir_version = max(shadow.ir_version, 8)
     known: Known = dict(_arrays(constants))
@@ -158,6 +161,17 @@ def _forget_recorded(graph: Any) -> None:
     for node in graph.node:
         for _, body in bodies(node):
             _forget_recorded(body)
+
+
+def _stand_in(graph: Any) -> None:
+    """Put an operator of the same shapes in the place of those that the inference knows nothing of, so that it does not end there."""
+    for node in graph.node:
+        if node.op_type in _NOT_INFERRED and node.domain in ("", "ai.onnx"):
+            node.op_type = "Relu"
+            del node.input[1:]
+            del node.attribute[:]
+        for _, body in bodies(node):
+            _stand_in(body)
 
 
 def _share(graph: Any, known: Known) -> None:
