@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 
-from ridgeline.core import Diagnosis, Facts, Need, Sentinels
+from ridgeline.core import Column, Diagnosis, Facts, Need, Samples, Sentinels, WaitTable
 from ridgeline.diagnosis import next as next_step
 from support.facts_by_hand import MB, around, buffer, dispatch, facts, lines, perturbed, row, samples, split
 
@@ -242,3 +243,41 @@ def test_in_place_work_is_held_against_a_stream_that_fetches_nothing_it_writes()
     in_place = row("scale", 0.01, group="elementwise", engine="add", reads=(buffer(1, 30 * MB),), writes=(buffer(1, 30 * MB),))
     first, second = (diagnose(facts([r])).operators[0].f_b.value for r in (apart, in_place))
     assert first == pytest.approx(1.5 * second)
+
+
+def timed(course: np.ndarray) -> Samples:
+    base = samples(0.01, len(course))
+    return msgspec.structs.replace(base, wall_s=Column(0.01 * course, "s"))
+
+
+@pytest.mark.parametrize(
+    ("course", "code"),
+    [
+        (np.linspace(1.0, 1.5, 300), "never-steady"),
+        (np.repeat([1.0, 1.3, 1.0, 1.4, 1.2, 1.0, 1.4, 1.1, 1.4, 1.0, 1.4, 1.35], 25), "wandering"),
+        (np.ones(300), None),
+    ],
+    ids=["drift", "up and down", "level"],
+)
+def test_only_times_that_go_somewhere_are_said_never_to_settle(course, code):
+    given = facts([gemm(0.0095, flop=0.8 * 128e9 * 0.0095)], samples=timed(course), steady=code is None)
+    codes = {caution.code for caution in diagnose(given).warnings} & {"never-steady", "wandering"}
+    assert codes == ({code} if code else set())
+
+
+def test_what_ran_beside_other_work_is_not_judged():
+    busy = Sentinels(fma_ratio=around(0.5, "1"), run_queue_share=0.45, steal_share=0.0, other_load=2.0)
+    page = diagnose(facts([gemm(0.0095, flop=0.9 * 128e9 * 0.0095)], sentinels=busy))
+    assert page.bottleneck.cause == "interference"
+    assert [(operator.bound, operator.reason) for operator in page.operators] == [("inconclusive", "measured beside other work: not judged")]
+    quiet = diagnose(facts([gemm(0.0095, flop=0.9 * 128e9 * 0.0095)]))
+    assert [operator.bound for operator in quiet.operators] == ["compute"]
+
+
+@pytest.mark.parametrize("seconds", [0.0095, 0.0003], ids=["far from every ceiling", "hardly any operator"])
+def test_an_open_verdict_says_what_is_missing(seconds):
+    given = facts([gemm(seconds, flop=0.2 * 128e9 * seconds)], cannot={})
+    given = msgspec.structs.replace(given, hot_spots=lines(3, "native"), waits=WaitTable(waits=(), wall_s=around(0.01, "s"), instrument="by hand"))
+    page = diagnose(given)
+    assert (page.bound, page.actions) == ("inconclusive", ())
+    assert page.missing

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from ridgeline.core import Diagnosis, Quantity, Where
 from ridgeline.core.units import parse
-from ridgeline.reporting import Bars, Cell, Items, Page, Pairs, Table, format_cell, page
+from ridgeline.reporting import Bars, Cell, Items, Page, Pairs, Table, format_cell, html_report, page
 from ridgeline.reporting.diagnosis_page import place
-from ridgeline.reporting.page import count, fraction, missing, quantity, seconds, share, speedup
+from ridgeline.reporting.page import Paragraph, count, fraction, missing, quantity, seconds, share, speedup
 
 _ORDER = [
     "Verdict", "What to do", "What was tried", "How long it really takes", "Where the time goes", "Operators", "Levels", "Evidence", "Runners-up",
@@ -208,3 +208,23 @@ def test_cells() -> None:
     assert format_cell(fraction(Quantity.exact(0.0001, "1"))) == "<0.01"
     assert format_cell(speedup((1.5, 1.5))) == "1.50×"
     assert format_cell(quantity(Quantity.exact(4e6, "B"))) == "4.00 MB"
+
+
+def test_what_ran_beside_other_work_is_marked(full_diagnosis: Diagnosis) -> None:
+    disturbed = msgspec.structs.replace(full_diagnosis, bottleneck=msgspec.structs.replace(full_diagnosis.bottleneck, cause="interference"))
+    for title in ("Operators", "Runners-up"):
+        assert _paragraphs(page(disturbed), title)[0].startswith("Measured beside other work (interference)")
+        assert not any("Measured beside other work" in text for text in _paragraphs(page(full_diagnosis), title))
+    assert any("on a quiet machine first" in text for text in _paragraphs(page(disturbed), "What to do"))
+    assert "Measured beside other work (interference)" in html_report(disturbed)
+
+
+def test_an_open_verdict_says_what_is_missing_where_it_is_known(full_diagnosis: Diagnosis) -> None:
+    opened = msgspec.structs.replace(full_diagnosis, bottleneck=None, bound="inconclusive", actions=(), tried=(), untried=(), missing=())
+    assert _paragraphs(page(opened), "What to do") == ["Nothing is promised while the verdict is open."]
+    told = msgspec.structs.replace(opened, missing=("mechanism: no event counters",))
+    assert "What is missing: mechanism: no event counters." in _paragraphs(page(told), "What to do")[0]
+
+
+def _paragraphs(found: Page, title: str) -> list[str]:
+    return [block.text for block in _section(found, title) if isinstance(block, Paragraph)]

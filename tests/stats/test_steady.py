@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import UsageError
-from ridgeline.stats import LEAST_STEADY, segments, steady_start
+from ridgeline.stats import LEAST_STEADY, moves_one_way, segments, steady_start
 
 
 def noisy(generator, n, spread=0.03):
@@ -74,6 +74,7 @@ def test_a_long_series_is_cut_at_the_same_place():
     assert abs(steady_start(times) - 20_000) <= 100
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=120))
 def test_segments_cover_the_series_and_the_answer_is_one_of_them(values):
     pieces = segments(values)
@@ -85,6 +86,7 @@ def test_segments_cover_the_series_and_the_answer_is_one_of_them(values):
     assert start is None or len(values) - start >= LEAST_STEADY
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.9, 1.1), min_size=8, max_size=60), st.integers(-20, 20))
 def test_the_unit_of_time_does_not_matter(values, exponent):
     assert steady_start(values) == steady_start([value * 2.0**exponent for value in values])
@@ -93,6 +95,41 @@ def test_the_unit_of_time_does_not_matter(values, exponent):
 def test_too_few_calls_say_nothing():
     assert steady_start([1.0] * (LEAST_STEADY - 1)) is None
     assert steady_start([1.0] * LEAST_STEADY) == 0
+
+
+def wandering(generator, n, phi, spread):
+    """exp of a first-order autoregression: calls near each other are alike, and the level is always the same."""
+    shocks = generator.standard_normal(n) * spread * np.sqrt(1 - phi**2)
+    logs = np.empty(n)
+    logs[0] = spread * generator.standard_normal()
+    for i in range(1, n):
+        logs[i] = phi * logs[i - 1] + shocks[i]
+    return np.exp(logs)
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.3])
+def test_times_that_wander_about_one_level_go_nowhere(spread):
+    generator = np.random.default_rng(5)
+    series = [wandering(generator, 300, 0.9, spread) for _ in range(60)]
+    unsteady = [times for times in series if steady_start(times) is None]
+    assert len(unsteady) >= 10
+    assert sum(map(moves_one_way, unsteady)) <= len(unsteady) // 4
+
+
+@pytest.mark.parametrize(
+    "course",
+    [np.linspace(1, 1.5, 300), np.concatenate([np.ones(240), 1.5 * np.ones(60)]), 1 + 2 * np.exp(-np.arange(300) / 200)],
+    ids=["drift", "late step", "slow warm-up"],
+)
+def test_what_goes_somewhere_is_seen_to(course):
+    generator = np.random.default_rng(6)
+    assert all(moves_one_way(course * noisy(generator, 300, 0.03)) for _ in range(30))
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0.9, 1.1), min_size=1, max_size=60), st.integers(-20, 20))
+def test_the_unit_does_not_matter_to_a_trend_and_its_direction_neither(values, exponent):
+    assert moves_one_way(values) == moves_one_way([value * 2.0**exponent for value in values])
 
 
 @pytest.mark.parametrize("values", [[], [0.0] * 10, [-1.0] * 10, [float("nan")] * 10])

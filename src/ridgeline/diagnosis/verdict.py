@@ -27,6 +27,7 @@ from ridgeline.core import (
     Where,
 )
 from ridgeline.core.units import format_quantity, format_speedup
+from ridgeline.stats import moves_one_way
 
 from .budget import budget_report
 from .case import Case, Finding, Rule
@@ -43,6 +44,8 @@ __all__ = ["conclude"]
 
 #: Under this recoverable share of the wall there is nothing worth a change.
 _WORTH = 0.08
+#: Part of the wall that operators must hold for their health to be the program's.
+_KNOWN = 0.5
 #: A finding smaller than this is not shown.
 _SHOWN = 0.03
 _FEW_SAMPLES = 20
@@ -104,7 +107,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         runners_up=tuple(_runner_up(f) for f in (ranked if healthy else shown[1:])[:5]),
         warnings=tuple(_warnings(case, top)),
         bound="none" if healthy else (top.bound if top else "inconclusive"),
-        headline=_headline(case, top, healthy) + _found_faster(actions),
+        headline=_headline(case, top, healthy, _found_faster(actions)),
         missing=(*([top.missing] if top is not None and top.missing else []), *(f"{name}: {why}" for name, why in facts.cannot.items())),
     )
 
@@ -114,7 +117,8 @@ def _healthy(case: Case, ranked: list[Finding]) -> bool:
     if case.facts.samples is None or case.facts.wall_split is None:
         return False
     if not ranked:
-        return case.shares_hold and bool(case.judged)
+        # Operators of which none is worth a change make a program healthy only where they are what it does.
+        return case.shares_hold and case.sum_of(case.judged) >= _KNOWN
     top = ranked[0]
     if top.cause == UNKNOWN or top.bound == "inconclusive":
         return False
@@ -164,10 +168,14 @@ def _runner_up(finding: Finding) -> RunnerUp:
     )
 
 
-def _headline(case: Case, top: Finding | None, healthy: bool) -> str:
+def _headline(case: Case, top: Finding | None, healthy: bool, found: str) -> str:
     if healthy:
         at = f": {top.summary}" if top and top.healthy else ""
-        return f"Healthy{at}. Nothing here is worth a change."
+        return f"Healthy{at}. {found or 'Nothing here is worth a change.'}"
+    return f"{_what_binds(case, top)} {found}".rstrip()
+
+
+def _what_binds(case: Case, top: Finding | None) -> str:
     if top is None:
         return "Inconclusive: nothing could be measured."
     if top.cause == UNKNOWN:
@@ -189,7 +197,7 @@ def _found_faster(actions: Sequence[Action]) -> str:
     """What was tried unasked and found faster: it is worth a change whatever the verdict says."""
     found = [action for action in actions if action.basis == "measured" and action.recommended]
     named = ", ".join(f"{action.action} {format_speedup(*action.speedup)}" for action in found)
-    return f" Tried and found faster with equal output: {named}." if found else ""
+    return f"Tried and found faster with equal output: {named}." if found else ""
 
 
 def _levels(facts: Facts) -> Iterable[LevelSummary]:
@@ -250,10 +258,7 @@ def _warnings(case: Case, top: Finding | None) -> Iterable[Caution]:
             message=f"{len(samples)} samples fitted into the time budget",
             effect="the interval of the median is wide; allow more time with --time-budget",
         )
-    drift = _drift(samples)
-    if case.facts.steady is False and drift > _DRIFT:
-        message = f"the times did not settle: the last third differs from the first by {drift:.0%}"
-        yield Caution(code="never-steady", message=message, effect="the median describes a moving thing")
+    yield from _unsettled(case.facts)
     if case.perturbed:
         used = "other times stand in (sampled lines, or the profile less the cost of its records)" if case.shares_hold else "no share is known"
         yield Caution(code="perturbed", message="the operator profile changed the time by more than 10 %", effect=f"its times are lost; {used}")
@@ -268,6 +273,19 @@ def _first_call(case: Case) -> Iterable[Caution]:
     if case.facts.target.use == "repeated" and case.wall_s and first_s > max(_LONG_FIRST_S, _DEAR_FIRST * case.wall_s):
         message = f"the first call took {format_quantity(first_s, 's')}, later ones take {format_quantity(case.wall_s, 's')}"
         yield Caution(code="cold-first-call", message=message, effect="where each start serves one call, --use once judges that instead")
+
+
+def _unsettled(facts: Facts) -> Iterable[Caution]:
+    """Times that went somewhere, and times that only wandered: calls that depend on each other never look steady, and need not drift."""
+    drift = _drift(facts.samples)
+    if facts.samples is None or facts.steady is not False or drift <= _DRIFT:
+        return
+    moved = f"the last third differs from the first by {drift:.0%}"
+    if moves_one_way(facts.samples.wall_s.values):
+        yield Caution(code="never-steady", message=f"the times did not settle: {moved}", effect="the median describes a moving thing")
+        return
+    effect = "calls near each other are alike, so that the interval of the median is too narrow; more time for measuring (--time-budget) helps"
+    yield Caution(code="wandering", message=f"the times wander up and down: {moved}, without a trend", effect=effect)
 
 
 def _drift(samples: Samples | None) -> float:

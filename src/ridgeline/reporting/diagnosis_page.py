@@ -146,7 +146,12 @@ def _what_to_do(diagnosis: Diagnosis) -> Section:
     )
     blocks: list[Block] = [Items(items=tuple(items), numbered=numbered) for numbered, items in groups if items]
     if not any(action.basis == "promised" and action.recommended for action in diagnosis.actions):
-        blocks.insert(0, Paragraph(text=_nothing_to_do(diagnosis)))
+        said = _nothing_to_do(diagnosis)
+        if any(action.basis == "measured" and action.recommended for action in diagnosis.actions):
+            said += " What follows no cause asked for: it was tried and found faster."
+        blocks.insert(0, Paragraph(text=said))
+    if len(good) > 1 and disturbed(diagnosis):
+        blocks.append(Paragraph(text="All but fix-environment rest on times that other work disturbed: measure again on a quiet machine first."))
     return Section(title="What to do", blocks=tuple(blocks))
 
 
@@ -154,8 +159,8 @@ def _nothing_to_do(diagnosis: Diagnosis) -> str:
     if any(action.basis == "promised" for action in diagnosis.actions):
         return "Nothing that was proposed stands: what was tried did not bring what was promised."
     if diagnosis.bound == "inconclusive":
-        missing = diagnosis.bottleneck.summary if diagnosis.bottleneck else ""
-        missing = "; ".join(part for part in (missing, *diagnosis.missing[:1]) if part)
+        # The diagnosis says first what its own verdict lacks; a record from before it did has only the summary.
+        missing = next(iter(diagnosis.missing), diagnosis.bottleneck.summary if diagnosis.bottleneck else "")
         return f"Nothing is promised while the verdict is open{f'. What is missing: {missing}' if missing else ''}."
     if diagnosis.bottleneck is None:
         return "Nothing: what runs is near its limit and nothing was found to delete."

@@ -15,8 +15,8 @@ from ridgeline.core import Quantity
 from ridgeline.core.units import format_quantity, format_share, format_speedup
 
 __all__ = [
-    "DASH", "DISTURBED", "Bars", "Block", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "count", "format_cell",
-    "fraction", "missing", "number", "quantity", "seconds", "share", "speedup", "words",
+    "DASH", "DISTURBED", "Bars", "Block", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "count",
+    "format_cell", "fraction", "missing", "number", "quantity", "seconds", "share", "speedup", "words",
 ]  # fmt: skip
 
 #: What is said of everything that rests on times which other work disturbed.

@@ -13,10 +13,10 @@ from .robust import (
     ratio_of_medians,
     theil_sen_slope,
 )
-from .steady import LEAST_STEADY, Segment, segments, steady_start
+from .steady import LEAST_STEADY, Segment, moves_one_way, segments, steady_start
 
 __all__ = [
     "LEAST_STEADY", "QuantileInterval", "Segment", "block_medians", "hodges_lehmann_shift", "interval_ranks", "mad", "mad_sigma",
-    "median_interval", "median_pairwise_distance", "minimum_samples", "noise_floor", "paired_ratio", "quantile_bound", "quantile_interval",
-    "ratio_of_medians", "refusal", "segments", "share_quantity", "steady_start", "theil_sen_slope", "wilson_interval",
+    "median_interval", "median_pairwise_distance", "minimum_samples", "moves_one_way", "noise_floor", "paired_ratio", "quantile_bound",
+    "quantile_interval", "ratio_of_medians", "refusal", "segments", "share_quantity", "steady_start", "theil_sen_slope", "wilson_interval",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ._checks import Values, positive_floats, thinned
 from .robust import theil_sen_slope
 
-__all__ = ["LEAST_STEADY", "Segment", "segments", "steady_start"]
+__all__ = ["LEAST_STEADY", "Segment", "moves_one_way", "segments", "steady_start"]
 
 #: Fewest calls from which a steady state is read, and fewest calls a steady state is made of.
 LEAST_STEADY = 8
@@ -28,6 +28,14 @@ LEAST_STEADY = 8
 _MOST = 2000
 #: Times ln n: price of one more segment. Twice to three times what independent noise would need, since call times depend on each other.
 _PENALTY = 6.0
+
+
+#: Blocks whose medians are looked at for a trend, few enough that those of a wandering series hardly depend on each other.
+_BLOCKS = 12
+#: Standard deviations of Mann and Kendall's S beyond which a trend is no chance (two-sided 1 %).
+_TREND_Z = 2.58
+#: A series of so few levels has stepped; one of more goes up and down.
+_STEPS = 3
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +83,34 @@ def steady_start(values: Values, tolerance: float = 0.02) -> int | None:
             break
         # A shorter piece is a hiccup if the level was there before it, and warm-up if not: `start` moves past it only in the first case.
     return start if array.size - start >= max(LEAST_STEADY, array.size // 4) else None
+
+
+def moves_one_way(values: Values) -> bool:
+    """Whether a series without a steady state goes somewhere: a trend, or a step or two; noise that only wanders comes back.
+
+    Trend: |S| − 1 ≥ 2.58 √(k (k − 1) (2k + 5) ÷ 18) for the medians of k ≤ 12 blocks, S = Σ sign(later − earlier); else at most three levels.
+    Calls that depend on each other over a good part of the series (a neighbour that comes and goes) cannot be told from a drift by any test.
+
+    Args:
+        values: call times in order, shape (n,), > 0.
+
+    Raises:
+        UsageError: no values, or a time that is not above zero.
+
+    Source: H. B. Mann, "Nonparametric tests against trend", Econometrica 13, 1945; M. Kendall, "Rank Correlation Methods".
+
+    >>> moves_one_way([1.05**i for i in range(40)])
+    True
+    >>> moves_one_way([1.0, 1.0, 1.3, 1.3] * 20)
+    False
+    """
+    array = positive_floats(values)
+    blocks = min(_BLOCKS, array.size // 2)
+    medians = np.array([np.median(block) for block in np.array_split(array, max(1, blocks))])
+    s = float(np.sum(np.triu(np.sign(medians[None, :] - medians[:, None]), 1)))
+    if abs(s) - 1 >= _TREND_Z * math.sqrt(blocks * (blocks - 1) * (2 * blocks + 5) / 18) > 0:
+        return True
+    return 1 < len(segments(array)) <= _STEPS
 
 
 def _without_stragglers(pieces: tuple[Segment, ...]) -> tuple[Segment, ...]:
