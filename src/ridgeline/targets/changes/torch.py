@@ -106,6 +106,7 @@ class ChannelsLast(_Torch):
 
 class _Autocast(_Torch):
     precision: Precision = "any"
+    any_float = True
 
     def why_not(self, situation: Situation) -> str:
         """Only where the person allows it, and where the processor is known to be faster at it."""
