@@ -175,3 +175,13 @@ def test_the_threads_that_it_takes_and_not_those_asked_for(doubler) -> None:
     assert prepared.info.threads == prepared.flavour.threads < asked
     assert "fewer-threads" in {warning.code for warning in prepared.warnings}
     assert "fewer-threads" not in {warning.code for warning in prepare(target(doubler)).warnings}
+
+
+def test_where_its_own_choice_is_another_precision_the_page_says_so(doubler, monkeypatch) -> None:
+    """A CPU with bf16: what OpenVINO would do by itself is not what was measured."""
+    monkeypatch.setattr("ridgeline.targets.openvino._own_precision", lambda core: "bf16")
+    (said,) = [warning for warning in prepare(target(doubler)).warnings if warning.code == "precision-hint"]
+    assert "f32" in said.message
+    assert "bf16" in said.message
+    monkeypatch.setattr("ridgeline.targets.openvino._own_precision", lambda core: "f32")
+    assert "precision-hint" not in {warning.code for warning in prepare(target(doubler)).warnings}
