@@ -127,3 +127,14 @@ def test_an_open_verdict_still_recommends_what_was_measured():
     assert [(one.action, one.basis, one.recommended) for one in after.actions] == [("one-thread", "measured", True)]
     assert "one-thread 1.50–1.70×" in after.headline
     assert isinstance(after.actions[0], Action)
+
+
+def test_a_healthy_verdict_does_not_deny_what_was_found_faster():
+    near_peak = facts([row("gemm", 0.0098, group="matmul", engine="fma", flop=0.9 * 512e9 * 0.0098, precision="int8")])
+    before = next_step(near_peak)
+    assert before.bound == "none"
+    found = msgspec.structs.replace(trial((1.5, 1.6, 1.7), actions=()), change="one-thread", rounds=2)
+    after = next_step(msgspec.structs.replace(near_peak, trials=(found,)))
+    assert after.bound == before.bound
+    assert "one-thread 1.50–1.70×" in after.headline
+    assert "Nothing here is worth a change" not in after.headline

@@ -77,6 +77,7 @@ def test_an_open_verdict_says_what_is_missing_and_what_was_found_faster(full_dia
         assert "measured gain 1.40–1.60×" in flat
         assert "Nothing is promised while the verdict is open. What is missing: needs counters" in flat
         assert "see what is missing below" not in flat
+        assert "What follows no cause asked for" in flat
 
 
 def test_the_html_report_draws_what_was_found_beside_the_promise(full_diagnosis):
