@@ -115,14 +115,14 @@ _RECORDED = table(
 _SERIAL_S, _THREADED_S = 0.274, 0.152
 
 
-@pytest.mark.parametrize("other_load", [0.0, 3.9])
+@pytest.mark.parametrize("other_load", [0.0, 3.9, 4.0])
 def test_what_threads_really_gave_lies_in_the_promise(other_load):
     seen = Sentinels(fma_ratio=around(1.0, "1"), run_queue_share=0.0, steal_share=0.0, other_load=other_load)
     action = next(a for a in diagnose(with_stages(_RECORDED, sentinels=seen)).actions if a.action == "pipeline")
     low, high = action.speedup
     assert low <= _SERIAL_S / _THREADED_S <= high
     # Neither everything nor nothing: it could have been wrong.
-    assert (low, high) == (pytest.approx(1.35, abs=0.2), pytest.approx(1.84, abs=0.05))
+    assert (low, high) == (pytest.approx(1.38, abs=0.05), pytest.approx(1.84, abs=0.05))
     assert "in threads, or in tasks" in action.because
     busy = next(a for a in diagnose(with_stages(table(stage("a", 10), stage("b", 10)))).actions if a.action == "pipeline")
     assert "tasks" not in busy.because

@@ -30,6 +30,8 @@ _ITEM_PART = 0.5
 _THREADS, _PROCESSES = 0.6, 0.4
 #: Part of the time that overlapping could delete by which it ranks: more than work nobody can explain, less than as much work to delete outright.
 _WEIGHT = 0.8
+#: Part of its fair share that a thread which mostly waits gets in time on a busy machine.
+_FAIR_PART = 0.5
 #: A stage that keeps less of a CPU busy waits for something else.
 _WAITING = 0.1
 #: Characters of a stage's name in a place.
@@ -132,7 +134,7 @@ class Serialisation(Rule):
         # The calls of models that ridgeline found by itself say nothing of what else there is to overlap with.
         if table is None or table.automatic or _once_a_process(case, table):
             return
-        found, alone = pipelined(table, case.cores - _taken(case)), pipelined(table, case.cores)
+        found, alone = pipelined(table, _free(case)), pipelined(table, case.cores)
         if found is None or alone is None or found.speedup[0] < _LEAST_GAIN:
             return
         # Outside what was timed (the start of a script's process) nothing changes.
@@ -158,10 +160,11 @@ class Serialisation(Rule):
         )
 
 
-def _taken(case: Case) -> float:
-    """CPUs that other processes keep busy: a pipeline cannot have them."""
+def _free(case: Case) -> float:
+    """CPUs that other processes leave, and at the least a part of what a fair scheduler gives to one more thread among theirs."""
     seen = case.facts.sentinels
-    return (seen.other_load or 0.0) if seen is not None else 0.0
+    taken = (seen.other_load or 0.0) if seen is not None else 0.0
+    return max(case.cores - taken, _FAIR_PART * case.cores / (1.0 + taken))
 
 
 def _once_a_process(case: Case, table: StageTable) -> bool:
