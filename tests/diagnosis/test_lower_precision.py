@@ -13,6 +13,8 @@ from support.facts_by_hand import FMA, MB, READ, buffer, device, exact, facts, r
 
 #: The int8 ceiling of the machine made by hand over its fp32 one.
 RATIO = FMA["int8", 4] / FMA["fp32", 4]
+#: What a kernel at 0.8 of its ceiling may gain besides: dense kernels end at 0.85.
+LEFT = 0.85 / 0.8
 
 
 def dense(share: float, **fields: Any) -> Facts:
@@ -41,7 +43,7 @@ def with_bf16(rate: float) -> Device:
 def test_int8_is_promised_half_of_its_ceiling_less_what_stays_in_float(share):
     low, high = promised(dense(share)).speedup
     careful = max(1.0, 0.5 * RATIO * share)
-    assert high == pytest.approx(1 / (1 - share + share / RATIO), rel=0.02)
+    assert high == pytest.approx(1 / (1 - share + share / (RATIO * LEFT)), rel=0.02)
     assert low == pytest.approx(1 / (1 - share + share / careful), rel=0.02)
 
 
@@ -54,7 +56,7 @@ def test_the_promise_says_for_which_conversion_it_holds():
 def test_single_precision_for_double_is_lower_throughout():
     action = promised(dense(0.95, precision="fp64"))
     assert action.speedup[0] == pytest.approx(1 / (0.05 + 0.95 / 1.2), rel=0.02)
-    assert action.speedup[1] == pytest.approx(1 / (0.05 + 0.95 / 2.0), rel=0.02)
+    assert action.speedup[1] == pytest.approx(1 / (0.05 + 0.95 / (2.0 * LEFT)), rel=0.02)
     assert "int8" not in action.because
     assert "constant matrix" not in action.because
 
@@ -65,7 +67,7 @@ def test_the_careful_end_is_that_of_the_least_lower_precision():
     assert "bf16 1.5×" in action.because
     # Half of 1.5 is less than nothing gained.
     assert action.speedup[0] == pytest.approx(1.0, abs=0.01)
-    assert action.speedup[1] == pytest.approx(1 / (0.05 + 0.95 / RATIO), rel=0.02)
+    assert action.speedup[1] == pytest.approx(1 / (0.05 + 0.95 / (RATIO * LEFT)), rel=0.02)
 
 
 #: docs/int8.md: share of the operators at the fp32 ceiling, and the speedup of the int8 copy; two threads, a ratio of 3.9.

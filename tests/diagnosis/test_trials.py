@@ -55,6 +55,15 @@ def test_a_gain_counts_only_beyond_what_two_equal_processes_differ_by(speedup, v
     assert judge(trial(speedup)).verdict == verdict
 
 
+def test_a_change_that_makes_other_results_is_kept_only_where_those_may_differ():
+    lossy = OutputCheck(state="equal", difference=0.0108, tolerance=5e-2)
+    found = judge(msgspec.structs.replace(trial((1.5, 1.6, 1.7)), output=lossy))
+    assert found.kept
+    assert found.reason.startswith("keep it only if results may differ: by 0.011 of the largest value here, where 5e-02 is allowed")
+    reordered = OutputCheck(state="equal", difference=1e-6, tolerance=1e-4)
+    assert "differ" not in judge(msgspec.structs.replace(trial((1.5, 1.6, 1.7)), output=reordered)).reason
+
+
 def test_an_interval_of_three_pairs_decides_nothing():
     unsure = msgspec.structs.replace(trial((1.5, 1.6, 1.7)), speedup=msgspec.structs.replace(gain(1.5, 1.6, 1.7), confidence=0.75))
     found = judge(unsure, action())

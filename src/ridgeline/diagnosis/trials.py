@@ -23,6 +23,8 @@ _WILD = 5.0
 _ROUNDS_OF_A_CONTROL = 2
 #: An interval within this of 1 is `same`.
 _SAME = 0.05
+#: From this tolerance on a change does other arithmetic and not the same in another order.
+_OTHER_RESULTS = 1e-3
 #: A tail may be this much slower before it counts as worse: the 95th percentile of few calls is uncertain by as much.
 _TAIL_MARGIN = 0.05
 
@@ -108,6 +110,13 @@ def _promise(found: Quantity | None, action: Action | None) -> Literal["kept", "
     return "refuted" if found.high < low or found.low > high else "open"
 
 
+def _differs(trial: ChangeTrial) -> str:
+    """By how much the results differ, of a change that is meant to make others."""
+    if not trial.output.difference or trial.output.tolerance < _OTHER_RESULTS:
+        return ""
+    return f" only if results may differ: by {trial.output.difference:.2g} of the largest value here, where {trial.output.tolerance:.0e} is allowed"
+
+
 def _reason(trial: ChangeTrial, verdict: str, tail: str, kept: bool, disturbed: bool) -> str:
     """Why it failed or is not kept, and what to know where it is."""
     if trial.failure:
@@ -116,7 +125,7 @@ def _reason(trial: ChangeTrial, verdict: str, tail: str, kept: bool, disturbed: 
         # An equal output has a reason where its numbers come in another type.
         typed = f"; {trial.output.reason}" if trial.output.reason else ""
         unknown = typed + ("; too few calls for a verdict on the slow ones" if trial.tail is None else "")
-        return f"keep it: {trial.caveat}{unknown}" if trial.caveat else f"keep it{unknown}"
+        return f"keep it{_differs(trial)}: {trial.caveat}{unknown}" if trial.caveat else f"keep it{_differs(trial)}{unknown}"
     if verdict == "faster" and trial.output.state != "equal":
         return f"faster, and not recommended: {trial.output.reason}"
     if verdict == "faster" and tail == "slower":

@@ -15,6 +15,8 @@ from ..judge import BOUND_LOW, Judged
 
 __all__ = ["NearPeak", "SpecialFunctions"]
 
+#: Where dense kernels end, of the ceiling.
+_DENSEST = 0.85
 #: Engines whose ceiling is a rate of useful steps; below it there is only less or cheaper work.
 _DENSE = ("fma", "sort", "gather")
 _WORDS = {"fma": "multiply-adds"}
@@ -62,11 +64,11 @@ class NearPeak(Rule):
         if lower:
             yield _lower_precision(top, lower, share)
         assert top.f_c is not None
-        if top.f_c.value < 0.85:
+        if top.f_c.value < _DENSEST:
             yield Proposal(
                 action="cheaper-algorithm",
-                because=f"at {top.f_c.value:.0%} of the ceiling the same arithmetic could run up to {0.85 / top.f_c.value:.2f}× faster",
-                gain=(1.0, max(1.0, 0.85 / top.f_c.value)),
+                because=f"at {top.f_c.value:.0%} of the ceiling the same arithmetic could run up to {_DENSEST / top.f_c.value:.2f}× faster",
+                gain=(1.0, max(1.0, _DENSEST / top.f_c.value)),
             )
         if top.row.engine == "fma":
             yield Proposal(action="prune", because="half of the arithmetic is half of the time while it stays dense", gain=(1.2, 2.0))
@@ -139,7 +141,8 @@ def _lower_precision(top: Judged, lower: dict[Precision, float], share: float) -
         because=f"the {best} ceiling of this machine is {ratio:.1f}× the {top.row.placement.precision} one"
         + (f" ({others})" if others else "")
         + (_which_int8(top) if "int8" in lower else ""),
-        gain=(max(1.0, careful), ratio),
+        # A kernel that leaves some of its ceiling may be followed by one that does not.
+        gain=(max(1.0, careful), ratio * max(1.0, _DENSEST / top.f_c.value) if top.f_c else ratio),
     )
 
 

@@ -80,5 +80,5 @@ def _why(action: str, carriers: Sequence[Change], situation: Situation) -> Untri
     # The one that fits this kind of target says most.
     of_kind = [change for change in carriers if situation.info.kind in change.kinds]
     if not of_kind:
-        return Untried(action=action, reason=f"{_IN_CODE} for a {situation.info.kind} target")
+        return Untried(action=action, reason=f"{_IN_CODE} where the target is of kind {situation.info.kind}")
     return Untried(action=action, change=of_kind[0].name, reason=_refusal(of_kind[0], situation))

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from ridgeline.core import ChangeTrial, Machine, NotComparable, OutputCheck, RidgelineError, TargetFailed
+from ridgeline.core.units import format_quantity
 from ridgeline.machine import Limits, Worker
 from ridgeline.measurement.agent import ChangedReport, ColdReport, WarmReport
 from ridgeline.measurement.medians import median_of
@@ -54,6 +55,7 @@ class _Trial:
     call_s: float
     folder: Path
     prepared_s: float = 0.0
+    applying: bool = False
     output: OutputCheck = _UNKNOWN
     pairs: list[BlockPair] = field(default_factory=list)
     rounds: int = 0
@@ -98,10 +100,16 @@ def run_trial(
     except TargetFailed as error:
         failure = str(error)
         if error.found.startswith("still running"):
-            failure = f"{change.name} did not come to an end: {error.expected}; found: {error.found}; to do: allow more time with --try-budget"
+            failure = f"{change.name} did not {_unfinished(trial)}: {error.expected}; found: {error.found}; to do: allow more time with --try-budget"
     except RidgelineError as error:
         failure = str(error)
     return _closed(trial, failure)
+
+
+def _unfinished(trial: _Trial) -> str:
+    """What did not come to an end, and in how long."""
+    limit = format_quantity(trial.longest_s(changed=True), "s")
+    return f"finish {trial.change.applying} in {limit}" if trial.applying else f"come to an end in {limit}"
 
 
 def _closed(trial: _Trial, failure: str) -> ChangeTrial:
@@ -131,7 +139,9 @@ def _rounds(trial: _Trial, report: Report) -> None:
             report(f"preparing {trial.change.name}", number / rounds)
             _prepare(trial, original, changed=False)
             trial.prepared_s = time.monotonic() - began
+            trial.applying = True
             _prepare(trial, changed, changed=True)
+            trial.applying = False
             if number == 0:
                 trial.output = _outputs(trial, original, changed)
             warm = [

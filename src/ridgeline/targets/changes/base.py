@@ -81,6 +81,7 @@ class Change:
         kinds: kinds of targets that it fits.
         caveat: what a person who keeps it must know; empty for nothing.
         cold: whether it is about the first call of a process and not about steady calls.
+        applying: what takes the time when it is applied, such as `compiling`; said where that does not come to an end.
     """
 
     name: str = ""
@@ -93,6 +94,7 @@ class Change:
     kinds: tuple[str, ...] = _EVERY_KIND
     caveat: str = ""
     cold: bool = False
+    applying: str = "applying it"
 
     def refusal(self, situation: Situation) -> str:
         """Why it cannot be applied, empty where it can; pure."""

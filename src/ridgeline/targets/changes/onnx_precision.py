@@ -26,6 +26,7 @@ _MOST = 0.5
 
 
 class _Copy(SessionChange):
+    applying = "converting the model"
     precision: Precision = "any"
 
     def why_not(self, situation: Situation) -> str:
