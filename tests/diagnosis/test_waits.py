@@ -262,3 +262,34 @@ def test_cpus_that_a_neighbour_has_are_not_idle():
     assert cause(quiet) == "low-parallelism"
     beside = msgspec.structs.replace(quiet.sentinels, other_load=1.0)
     assert cause(msgspec.structs.replace(quiet, sentinels=beside)) != "low-parallelism"
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        {"native": None, "asleep": None, "interpreted": None},
+        {"native": 0.3, "asleep": 0.0, "interpreted": 0.2},
+        {"native": 0.02, "asleep": 0.02, "interpreted": 0.95},
+    ],
+    ids=["not seen", "half seen", "in turn"],
+)
+@pytest.mark.parametrize("shares", [split(blocked=0.6), split(blocked=0.3, waiting=0.3)], ids=["asleep", "beside other work"])
+def test_threads_that_queue_for_a_lock_get_no_advice_about_input_and_output(states, shares):
+    page = found(case_of(*locked(0.009, 0.0135, **states), cpu=0.95, shares=shares))
+    assert not {"cache", "prefetch"} & {action.action for action in page.actions}
+    assert "input-output" not in [page.bottleneck.cause, *(other.cause for other in page.runners_up)]
+
+
+def test_threads_that_sleep_for_the_disk_are_still_input_output():
+    future = wait("future", 0.009, caller=0.009, native=0.0, asleep=1.0, in_flight=4.0, capacity=4)
+    assert cause(case_of(future, cpu=0.05, shares=split(blocked=0.9))) == "input-output"
+
+
+@pytest.mark.parametrize("changed", [{"native": None, "asleep": None}, {"native": 1.0, "asleep": 0.0}], ids=["not seen", "disturbed"])
+def test_an_undecided_lock_is_named_and_nothing_is_promised(changed):
+    given = case_of(*locked(0.009, 0.0135, **changed), cpu=0.95, shares=split(blocked=0.4))
+    if changed["native"] is not None:
+        given = msgspec.structs.replace(given, levels=(LevelRecord(level=5, instrument="by hand", perturbed=True),))
+    page = found(given)
+    assert (page.bottleneck.cause, page.actions) == ("lock-contention", ())
+    assert "gains nothing" not in page.bottleneck.summary

@@ -13,7 +13,7 @@ from ridgeline.core import Quantity, Site, Wait, Where
 from .case import Case
 
 __all__ = [
-    "FOR_THREADS", "LEAST_GAIN", "LOOKS_ERR", "beside", "caller_waits", "careful", "counted", "disturbed", "line_of", "side_by_side", "waits_of",
+    "FOR_THREADS", "LEAST_GAIN", "LOOKS_ERR", "beside", "busy_waits", "caller_waits", "careful", "counted", "disturbed", "line_of", "side_by_side", "waits_of",
     "wall_of", "where_of",
 ]  # fmt: skip
 
@@ -42,6 +42,12 @@ def wall_of(case: Case) -> float:
 def caller_waits(case: Case) -> float:
     """Share of the wall in which the caller waits for its threads or for a lock."""
     return min(1.0, sum(wait.caller_s.value for kind in FOR_THREADS for wait in waits_of(case, kind)) / wall_of(case))
+
+
+def busy_waits(case: Case) -> float:
+    """Share of the wall in which the caller waits for its threads while these are not seen to sleep: at work, in turn for a lock, or not known."""
+    waits = (wait for kind in FOR_THREADS for wait in waits_of(case, kind))
+    return min(1.0, sum(wait.caller_s.value * (1.0 - (wait.asleep or 0.0)) for wait in waits) / wall_of(case))
 
 
 def disturbed(case: Case) -> bool:

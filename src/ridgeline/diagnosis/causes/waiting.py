@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ridgeline.core import HotSpot, Wait, Where
 
 from ..case import Case, Finding, Proposal, Rule, measured_share
+from ..waited import busy_waits
 
 __all__ = ["InputOutput"]
 
@@ -24,7 +25,8 @@ class InputOutput(Rule):
 
     def findings(self, case: Case) -> Iterator[Finding]:
         """Yield at most one finding with the line that waits longest."""
-        blocked = case.share_of("blocked")
+        # Waiting for a lock or for one's own threads is no input and no output unless these are asleep for it.
+        blocked = max(0.0, case.share_of("blocked") - busy_waits(case))
         # A loop that gives its CPU away again and again is in the kernel for nothing: that is no input and no output.
         calling = 0.0 if case.system_is_memory() else case.share_of("system") * (1.0 - case.spinning)
         if blocked + calling < _LEAST:

@@ -65,15 +65,17 @@ class LockContention(Rule):
         top = max(waits, key=lambda wait: wait.total_s.value)
         threads = 1.0 + waited / held
         low, gain = side_by_side(case, share, top, threads, _at_once(waits, threads), math.inf)
+        undecided = disturbed(case) or top.native is None or top.asleep is None
         yield Finding(
             cause="lock-contention",
             bound="latency",
             share=share,
             where=where_of(top.site),
             evidence=tuple(_lock_evidence(waits, held, wall, threads)),
-            proposals=(_remove_lock(top, threads, (low, gain)),) if gain >= LEAST_GAIN and not disturbed(case) else (),
+            proposals=(_remove_lock(top, threads, (low, gain)),) if gain >= LEAST_GAIN and not undecided else (),
             summary=_lock_summary(case, on, top, waited / wall, share, gain),
-            rank=0.0 if gain < LEAST_GAIN else _NO_PROMISE * share if disturbed(case) else share * (1.0 - 1.0 / gain),
+            # A lock of which nothing can be promised is still why the threads wait: nothing else gets the word for that.
+            rank=_NO_PROMISE * share if undecided else 0.0 if gain < LEAST_GAIN else share * (1.0 - 1.0 / gain),
         )
 
 
@@ -110,11 +112,13 @@ def _lock_summary(case: Case, on: str, top: Wait, waited: float, share: float, g
     said = f"threads wait {waited:.1f}× the wall for {on}, which is held {share:.0%} of the time"
     if top.holder is not None:
         said += f" (at {line_of(top.holder)})"
+    if disturbed(case):
+        return f"{said}; watching it changed the time too much for a promise"
+    if top.native is None or top.asleep is None:
+        return f"{said}; what its holders did meanwhile was not seen, so that nothing can be promised"
     if gain < LEAST_GAIN:
         why = "what runs inside it needs the interpreter's lock" if (top.interpreted or 0.0) >= 0.3 else "the CPUs are busy without it"
         return f"{said}; removing it gains nothing, since {why}"
-    if disturbed(case):
-        return f"{said}; watching it changed the time too much for a promise"
     return said
 
 
