@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -244,3 +245,34 @@ def test_a_one_by_one_convolution_is_a_matrix_product(pixels: int, cin: int, cou
     product = op_work(node("MatMul", [value("x", pixels, cin), value("w", cin, cout)], [value("y", pixels, cout)]))
     assert conv.flop == product.flop
     assert (conv.read_bytes, conv.write_bytes) == (product.read_bytes, product.write_bytes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "domain", "shapes", "rows"),
+    [
+        # Positions 0 to 4 of two sequences; one number says where both start, so that they share five rows; three rows have no more than three.
+        ("RotaryEmbedding", "", ((2, 4, 5, 16), (900, 8), (900, 8), (2, 5)), 10),
+        ("RotaryEmbedding", "com.microsoft", ((2, 5, 64), (2, 5), (900, 8), (900, 8)), 10),
+        ("RotaryEmbedding", "com.microsoft", ((2, 5, 64), (1,), (900, 8), (900, 8)), 5),
+        ("RotaryEmbedding", "com.microsoft", ((2, 4, 5, 16), (1,), (900, 8), (900, 8)), 5),
+        ("RotaryEmbedding", "com.microsoft", ((2, 5, 64), (2, 5), (3, 8), (3, 8)), 3),
+    ],
+)
+def test_angles_are_looked_up_by_rows(kind: str, domain: str, shapes: tuple[tuple[int, ...], ...], rows: int) -> None:
+    ids = 3 if domain == "" else 1
+    inputs = [value(f"i{index}", *shape, dtype="int64" if index == ids else "float32") for index, shape in enumerate(shapes)]
+    work = op_work(msgspec.structs.replace(node(kind, inputs, [value("y", *shapes[0])]), domain=domain))
+    assert work.read_bytes == math.prod(shapes[0]) * 4 + math.prod(shapes[ids]) * 8 + 2 * rows * 8 * 4
+    assert work.flop == math.prod(shapes[0])
+
+
+def test_a_grouped_attention_with_rotary_angles_reads_the_rows_of_its_steps() -> None:
+    """One step of two sequences after nine: 8 query heads of 16 on 2 of keys; tables of 4096 positions, of which one row each is read."""
+    shapes = [(2, 1, 128), (2, 1, 32), (2, 1, 32), (2, 2, 9, 16), (2, 2, 9, 16), (2,), (1,), (4096, 8), (4096, 8)]
+    inputs = [value(f"i{index}", *shape, dtype="int32" if index in (5, 6) else "float32") for index, shape in enumerate(shapes)]
+    outputs = [value("y", 2, 1, 128), value("k", 2, 2, 10, 16), value("v", 2, 2, 10, 16)]
+    made = node("GroupQueryAttention", inputs, outputs, num_heads=8, kv_num_heads=2, do_rotary=1)
+    work = op_work(msgspec.structs.replace(made, domain="com.microsoft"))
+    assert work.flop == 2 * 2 * 8 * 10 * (16 + 16)
+    assert work.read_bytes == (2 * 128 + 2 * 2 * 32 + 2 * 2 * 2 * 9 * 16) * 4 + 3 * 4 + 2 * (2 * 8 * 4)
+    assert work.write_bytes == (2 * 128 + 2 * 2 * 2 * 10 * 16) * 4

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+
 from ridgeline.core import Precision
 
-from ..formula import Work, formula
+from ..formula import Work, bytes_read, formula
 from ..node import Node, Unknown, Value
 
 __all__: list[str] = []
@@ -137,7 +139,9 @@ def _grouped(node: Node) -> Work:
     # A window of n keys holds the query's own: n − 1 before it.
     left = window - 1 if window > 0 else _UNLIMITED
     right = 0 if node.integer("causal", 1) else _UNLIMITED
-    return _work(2.0 * batch * heads * _pairs(queries, keys, keys - queries, left, right) * 2 * width, (left, right) != (_UNLIMITED, _UNLIMITED))
+    work = _work(2.0 * batch * heads * _pairs(queries, keys, keys - queries, left, right) * 2 * width, (left, right) != (_UNLIMITED, _UNLIMITED))
+    # Each sequence has rows of its own in the tables of rotary angles.
+    return msgspec.structs.replace(work, reads=_with_rows(node, (7, 8), batch * queries))
 
 
 @formula(
@@ -149,5 +153,27 @@ def _without_formula(node: Node) -> Work:
 
 @formula("RotaryEmbedding ms:RotaryEmbedding ms:GemmaRotaryEmbedding ms:MRotaryEmbedding")
 def _rotary(node: Node) -> Work:
-    """Two multiply-adds an element, the angles looked up: it streams."""
-    return Work(group="elementwise", flop=float(math.prod(node.input(0).dims)), engine="add")
+    """Two multiply-adds an element, the angles looked up: it streams. Of the tables of angles only the rows of the positions are read."""
+    elements = math.prod(node.input(0).dims)
+    ids, tables = (node.optional(3), (1, 2)) if not node.domain else (node.optional(1), (2, 3))
+    work = Work(group="elementwise", flop=float(elements), engine="add")
+    if node.kind.startswith("Gemma") or ids is None:
+        return work
+    # One number is the position of the first step; the others follow it.
+    rows = ids.numel if ids.numel != 1 else _steps(node)
+    return msgspec.structs.replace(work, reads=_with_rows(node, tables, rows))
+
+
+def _steps(node: Node) -> int:
+    """Positions in a sequence: the input is (B, S, hidden) or (B, H, S, E)."""
+    return node.input(0).dims[-2]
+
+
+def _with_rows(node: Node, tables: tuple[int, ...], rows: int) -> tuple[int | None, ...]:
+    """Bytes read of each operand where of these tables only so many rows are looked up; a row that is looked up twice counts twice."""
+    reads = list(bytes_read(node))
+    for index in tables:
+        table = node.optional(index)
+        if table is not None:
+            reads[index] = min(table.size_bytes, math.ceil(rows * table.dims[-1] * table.item_bytes))
+    return tuple(reads)
