@@ -131,7 +131,7 @@ def _of_rows(case: Case) -> ObjectCall | None:
 def _of_lines(interpreter: float, lines: Sequence[tuple[HotSpot, float]]) -> ObjectCall | None:
     whole = sum(samples for _, samples in lines)
     top, samples = max((line for line in lines if line[0].call), key=lambda line: line[1], default=(None, 0.0))
-    if top is None or samples < _MOST * whole or _last(top.call) in _CALLS_BACK:
+    if top is None or samples <= 0 or samples < _MOST * whole or _last(top.call) in _CALLS_BACK:
         return None
     where = Where(function=top.site.function, file=top.site.file, line=top.site.line)
     evidence = (measured_share("sampled lines in this call", samples / whole, origin="sampled lines and the call in progress at each"),)
