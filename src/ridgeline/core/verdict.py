@@ -337,7 +337,7 @@ class BudgetReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.diagnosis/1"):
-    """The page as data; the contract of `ridgeline diagnose --json`. Seconds, bytes, FLOP throughout."""
+    """The page as data; the contract of `ridgeline diagnose --json`. Seconds, bytes, FLOP throughout; `threads` is 0 where the target decides."""
 
     target: str
     machine: str

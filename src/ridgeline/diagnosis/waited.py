@@ -13,8 +13,8 @@ from ridgeline.core import Quantity, Site, Wait, Where
 from .case import Case
 
 __all__ = [
-    "FOR_THREADS", "LEAST_GAIN", "LOOKS_ERR", "beside", "busy_waits", "caller_waits", "careful", "counted", "disturbed", "line_of", "side_by_side", "waits_of",
-    "wall_of", "where_of",
+    "FOR_THREADS", "LEAST_GAIN", "LOOKS_ERR", "beside", "busy_waits", "caller_waits", "careful", "counted", "disturbed", "line_of", "side_by_side",
+    "waits_of", "wall_of", "where_of",
 ]  # fmt: skip
 
 #: Under this gain a change is not worth naming.
