@@ -157,3 +157,7 @@ def test_a_share_never_rounds_something_to_nothing_or_all(share: float, text: st
 def test_a_gain_is_an_interval() -> None:
     assert format_speedup(1.8, 2.41) == "1.80–2.41×"
     assert format_speedup(2.0, 2.001) == "2.00×"
+    assert format_speedup(1.5, 176899.46) == "1.50–177000×"
+    assert format_speedup(62100.36, 62123.4) == "62100×"
+    assert format_speedup(99.994, 99.999) == "99.99–100.00×"
+    assert format_speedup(0.5, math.inf) == "0.50–inf×"

@@ -161,9 +161,16 @@ def format_share(share: float) -> str:
 
 
 def format_speedup(low: float, high: float) -> str:
-    """Write a gain interval.
+    """Write a gain interval; what is a hundred and more with three figures.
 
     >>> format_speedup(1.8, 2.41)
     '1.80–2.41×'
+    >>> format_speedup(99.5, 62123.4)
+    '99.50–62100×'
     """
-    return f"{low:.2f}×" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}–{high:.2f}×"
+    ends = _factor(low), _factor(high)
+    return f"{ends[0]}×" if ends[0] == ends[1] else f"{ends[0]}–{ends[1]}×"
+
+
+def _factor(gain: float) -> str:
+    return f"{gain:.2f}" if not 100.0 <= gain < math.inf else f"{float(f'{gain:.3g}'):.0f}"

@@ -114,7 +114,7 @@ def _way(name: str, kind: Literal["call", "stage", "operator"], now_s: float, ex
 
 def _because(report: BudgetReport, truth: GroundTruth) -> str:
     if report.of == "first calls":
-        return f"of the first call of a fresh process, {report.samples} of them, loading not counted: {_said(report, truth)}"
+        return f"first calls of {report.samples} fresh processes, loading not counted: {_said(report, truth)}"
     return _said(report, truth)
 
 

@@ -266,3 +266,16 @@ def test_calls_too_slow_for_trying_are_said_beforehand(program):
     assert len(told) == 1
     _announce_trying(1.0, None, spec, lambda label, fraction: told.append(label))
     assert len(told) == 1
+
+
+def test_without_room_for_temporary_files_the_diagnosis_stands(program, found, monkeypatch):
+    facts, spec = given_facts(program, "same")
+
+    def none(purpose: str):
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr("ridgeline.flows.trying.trying.scratch_folder", none)
+    after = try_changes(found, facts, spec, Trying(budget_s=1.0), report=quiet)
+    assert after.trials == ()
+    assert after.untried
+    assert all("no usable temporary directory" in other.reason for other in after.untried)

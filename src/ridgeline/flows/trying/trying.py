@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -81,7 +82,11 @@ def try_changes(
     facts = msgspec.structs.replace(facts, untried=untried)
     began, dearest_s = time.monotonic(), 0.0
     call_s = found.ground_truth.median_s if found.ground_truth else 0.0
-    with scratch_folder("try") as folder:
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(scratch_folder("try"))
+        except OSError as error:  # the diagnosis stands without its trials
+            return _none_tried(facts, chosen, f"no folder for temporary files: {error}")
         for index, candidate in enumerate(chosen):
             left_s = trying.budget_s - (time.monotonic() - began)
             if left_s < (dearest_s if index else 0.0):
@@ -100,6 +105,12 @@ def try_changes(
             dearest_s = max(dearest_s, time.monotonic() - before)
             if keep is not None and len(facts.trials) > made:
                 keep(facts)
+    return facts
+
+
+def _none_tried(facts: Facts, chosen: Sequence[Candidate], reason: str) -> Facts:
+    for candidate in chosen:
+        facts = _without(facts, candidate, reason)
     return facts
 
 
