@@ -106,6 +106,6 @@ def test_samples_that_an_operator_accounts_for_are_not_the_calls():
 
 def test_a_call_all_of_whose_samples_are_an_operators_is_none():
     """A program of one line that is all a framework's: nothing of the samples is left to divide by."""
-    whole = row("embed", 0.0095, kind="aten::addmm", group="matmul", site=Site(file="net.py", line=5, function="f"))
+    whole = row("embed", 0.01, kind="aten::addmm", group="matmul", site=Site(file="net.py", line=5, function="f"))
     given = facts([whole], wall_split=split(interpreter=0.5), hot_spots=spots((5, 200, "model.encode")), cannot=_NOT_HERE)
     assert "model.encode" not in found(given).headline
