@@ -226,6 +226,15 @@ def test_a_file_whose_name_is_not_utf8_is_to_be_renamed(flow: Flow, run: Call, t
         assert run("diagnose", os.fsdecode(path))[2].endswith("; to do: rename the file or folder\n")
 
 
+@pytest.mark.parametrize("arguments", [["--\x1b[31mred", "m.onnx"], ["\x1b[31mred", "x"], ["--samples", "9" * 5000, "m.onnx"], ["q" * 100_000, "-l"]])
+def test_what_was_typed_comes_back_short_and_without_control_characters(flow: Flow, run: Call, arguments: list[str]) -> None:
+    code, out, err = run("diagnose", *arguments)
+    assert (code, out) == (2, "")
+    assert err[:-1].isprintable()
+    assert len(err) < 1000
+    assert err.endswith("see `ridgeline diagnose --help`\n")
+
+
 def test_hostile_names_do_not_reach_the_terminal(flow: Flow, run: Call, full_diagnosis: Diagnosis) -> None:
     flow.outcome = msgspec.structs.replace(full_diagnosis, target="\x1b]0;title\x07", headline="\x1b[31mred\nline")
     out = run("diagnose", "m.onnx")[1]

@@ -111,6 +111,14 @@ def test_a_stdout_of_plain_ascii_gets_all_the_same(document: Path, arguments: li
     assert b"weight-traffic" in done.stdout
 
 
+@pytest.mark.parametrize("arguments", [["diagnose", "--no-notebook", "a.py"], ["log", "--notebook", "n.sqlite"]])
+def test_a_working_directory_that_is_gone(tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "gone").mkdir()
+    command = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", sys.executable, "-P", "-m", "ridgeline", *arguments]
+    done = subprocess.run(command, cwd=tmp_path / "gone", stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "ridgeline: expected a working directory; found: it was deleted; to do: change to one that exists\n")
+
+
 def test_closed_streams_do_no_harm(document: Path) -> None:
     command = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *_command(document)]
     assert subprocess.run(command, timeout=60).returncode == 0

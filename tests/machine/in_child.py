@@ -194,6 +194,14 @@ def start_process() -> int:
     return subprocess.Popen(["sleep", "600"]).pid
 
 
+def start_processes_and_sleep(report: Callable[[Any], None]) -> None:
+    """Start a shell and a process below it, and say which they are."""
+    shell = subprocess.Popen(["sh", "-c", "sleep 600 & echo $!; wait"], stdout=subprocess.PIPE, text=True)
+    assert shell.stdout is not None
+    report([shell.pid, int(shell.stdout.readline())])
+    time.sleep(600)
+
+
 def thread_and_return() -> int:
     threading.Thread(target=sleep).start()
     return 1

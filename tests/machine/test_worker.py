@@ -313,7 +313,7 @@ worker = Worker()
 worker.call("in_child:echo", {"value": 1}, int)
 print(worker.pid, flush=True)
 try:
-    worker.call("in_child:" + sys.argv[1], {}, object)
+    worker.call("in_child:" + sys.argv[1], {}, object, on_report=lambda pids: print(*pids, flush=True))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     raise
@@ -332,6 +332,17 @@ def test_the_child_dies_with_a_killed_parent(function: str) -> None:
     process.kill()
     process.communicate()
     assert wait_until_gone(child)
+
+
+def test_what_the_target_started_dies_with_a_killed_parent() -> None:
+    process, child = parent("start_processes_and_sleep")
+    assert process.stdout is not None
+    below = [int(word) for word in process.stdout.readline().split()]
+    assert len(below) == 2
+    assert not any(gone(pid) for pid in (child, *below))
+    process.kill()
+    process.communicate()
+    assert all(wait_until_gone(pid) for pid in (child, *below))
 
 
 @pytest.mark.parametrize("function", ["spin_with_lock", "ignore_interrupts_and_sleep"])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import builtins
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -211,6 +212,7 @@ def test_a_size_given_twice_holds_where_both_agree(tmp_path: Path) -> None:
     path = identities(tmp_path / "m.onnx", {"x": (TensorProto.FLOAT, ["N", 3])})
     assert prepared(path, shapes=["x=4x3", "N=4"]).info.inputs == ("x: float32[4,3] (synthetic)",)
     refused(path, UsageError, "one size for N; found: 8, and 4 in the shape of x", shapes=["x=4x3", "N=8"])
+    refused(path, UsageError, "one size for N, an axis of the model; found: 4x4; to do: write --shape N=8", shapes=["N=4,4"])
     refused(path, UsageError, "shape is 0x3", shapes=["x=0x3"])
 
 
@@ -223,6 +225,20 @@ def test_integers_are_not_made_narrower(tmp_path: Path) -> None:
     path = identities(tmp_path / "m.onnx", {"x": (TensorProto.INT32, [2])})
     np.save(tmp_path / "wide.npy", np.array([1, 2], np.int64))
     refused(path, UsageError, "type int32; found: int64", input=str(tmp_path / "wide.npy"))
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.pb"])
+def test_data_that_the_system_refuses_to_open(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    opened = builtins.open
+
+    def refusing(file: Any, *arguments: Any, **named: Any) -> Any:
+        if str(file).endswith(name):
+            raise PermissionError(13, "Permission denied", str(file))
+        return opened(file, *arguments, **named)
+
+    monkeypatch.setattr(builtins, "open", refusing)
+    refused(model, ReadError, f"{name}: Permission denied; to do: check the file", input=str(tmp_path / name))
 
 
 # ---- files that are no model ---------------------------------------------------------------------------------------------------------------

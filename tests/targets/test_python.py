@@ -210,6 +210,14 @@ def test_a_missing_module_of_the_users_own_is_named(tmp_path: Path) -> None:
         prepared(tmp_path / "needs.py", "f")
 
 
+def test_a_module_where_the_working_directory_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(UsageError, match="working directory"):
+        prepare(parse_target("some_module:f"))
+
+
 def test_what_a_file_raises_while_it_is_imported_passes(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("raise OSError('own')\n")
     with pytest.raises(OSError, match="own"):

@@ -156,6 +156,16 @@ def test_a_folder_whose_name_is_not_utf8_is_named(folder: Path, monkeypatch: pyt
     assert r"f\xff" in caught.value.found
 
 
+@pytest.mark.parametrize("inner", ["", "/x.npy"])
+def test_inputs_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch, inner: str) -> None:
+    (folder / "inputs").mkdir()
+    (folder / "inputs/x.npy").write_text("")
+    # The tests may run as root, who may read everything.
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith(f"inputs{inner}"))
+    with pytest.raises(UsageError, match="may not read"):
+        parse_target("model.onnx", input=f"inputs{inner}")
+
+
 # ---- shapes ------------------------------------------------------------------------------------------------------------------------------
 
 names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1).filter(lambda name: name.strip() == name)

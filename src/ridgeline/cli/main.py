@@ -116,10 +116,21 @@ def _explained(error: BaseException) -> tuple[int, str]:
         return _INTERRUPTED, f"interrupted; {kept}"
     if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return _USAGE, f"expected space for the output; found: {error.strerror}; to do: free space, or write elsewhere"
+    if isinstance(error, FileNotFoundError) and _directory_is_gone():
+        return _USAGE, "expected a working directory; found: it was deleted; to do: change to one that exists"
     if isinstance(error, MemoryError):
         return _USAGE, "expected enough memory; found: none left; to do: give a smaller target or free memory"
     said = _one_line(str(error))
     return _INTERNAL, f"a fault of ridgeline: {type(error).__name__}: {said}; to do: run it again with RIDGELINE_DEBUG=1 and report what it prints"
+
+
+def _directory_is_gone() -> bool:
+    """Whether nothing relative means anything here: every use of the working directory fails, wherever it is."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _usage_line(error: click.ClickException) -> str:

@@ -106,6 +106,8 @@ def _tensor(path: str) -> NDArray[Any]:
 
 
 def _damaged(path: str, error: Exception) -> ReadError:
+    if isinstance(error, OSError) and error.strerror:  # the system's refusal: the file itself may be whole
+        return ReadError("a file of arrays", found=f"{path}: {error.strerror}", remedy="check the file and its permissions")
     return ReadError("a file of arrays", found=f"{path}: {type(error).__name__}: {error}", remedy="save it again, with numpy.save or numpy.savez")
 
 

@@ -204,6 +204,9 @@ def _refuse_unused(spec: TargetSpec, bound: _Bound) -> None:
 def _refuse_twice(symbols: Sequence[str], spec: TargetSpec, bound: _Bound) -> None:
     """A symbol that the shapes of inputs have bound already: superfluous where both agree, a contradiction where not."""
     for symbol in symbols:
+        if len(spec.shapes[symbol]) != 1:
+            found = "x".join(map(str, spec.shapes[symbol]))
+            raise UsageError(f"one size for {symbol}, an axis of the model", found=found, remedy=f"write --shape {symbol}=8")
         own = [slot.name for slot in bound._slots if symbol in slot.shape and slot.name in spec.shapes]
         if spec.shapes[symbol] != (bound.symbols[symbol],):
             found = f"{'x'.join(map(str, spec.shapes[symbol]))}, and {bound.symbols[symbol]} in the shape of {', '.join(own)}"

@@ -122,9 +122,17 @@ def import_module(name: str, transform: Transform | None = None) -> ModuleType:
         UsageError: there is no such module, or its source is wrong.
         Exception: whatever the module itself raises while it is run.
     """
-    put_first_on_path(os.getcwd(), transform)
+    put_first_on_path(_working_directory(), transform)
     module: ModuleType = _run(lambda: importlib.import_module(name), name)
     return module
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError as error:
+        found = "it was deleted"
+        raise UsageError("a working directory to import from", found=found, remedy="change to one that exists") from error
 
 
 def put_first_on_path(root: str, transform: Transform | None) -> None:

@@ -248,7 +248,10 @@ def _input(text: str | None) -> str | None:
         return None
     if not text.strip():
         raise UsageError("an input file or folder", found="an empty text", remedy="give a path, or leave --input out")
-    return _existing(text, "an input file or folder")
+    path = _existing(text, "an input file or folder")
+    if not os.access(path, os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK):
+        raise UsageError("an input file or folder", found=f"{text!r}, which you may not read", remedy="check its permissions")
+    return path
 
 
 def _regular(text: str, what: str) -> str:
