@@ -4,8 +4,7 @@ Decides which samples are warm-up; how long to go on measuring is the harness's 
 median of five, are cut into the segments that minimise Σ (squared error ÷ σ²) + 6 ln n a segment. σ comes from differences of neighbours, so
 that the levels themselves do not widen it. Segments from the end backwards belong to the steady state while their medians are level with the
 last one; pieces of fewer than 8 calls between level ones are hiccups. Source of the method and of the demand that the steady part be a
-quarter of the series: E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017; of the optimal partition: B. Jackson et
-al., IEEE Signal Proc. Letters 12, 2005.
+quarter of the series: E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._checks import Values, positive_floats, thinned
+from .partition import Levels, optimal_cuts
 from .robust import theil_sen_slope
 
 __all__ = ["LEAST_STEADY", "Segment", "moves_one_way", "segments", "steady_start"]
@@ -147,8 +147,8 @@ def segments(values: Values) -> tuple[Segment, ...]:
     edges = np.arange(0, array.size, stride)
     logs = np.log(array if stride == 1 else np.array([np.median(array[edge : edge + stride]) for edge in edges]))
     smooth = _running_median(logs)
-    cuts = [int(edges[cut]) for cut in _partition(smooth, _noise(logs, smooth))]
-    bounds = [*cuts, array.size]
+    price = _PENALTY * math.log(max(smooth.size, 2)) * _noise(logs, smooth)
+    bounds = [0, *(int(edges[cut]) for cut in optimal_cuts(Levels(smooth), smooth.size, price)), array.size]
     return tuple(Segment(start=a, stop=b, median=float(np.median(array[a:b]))) for a, b in pairwise(bounds))
 
 
@@ -176,27 +176,3 @@ def _noise(raw: NDArray[np.float64], smooth: NDArray[np.float64]) -> float:
 def _difference_spread(differences: NDArray[np.float64]) -> float:
     """σ of the values behind the differences; their median is taken off, so that a steady drift does not pass for noise."""
     return 1.4826 * float(np.median(np.abs(differences - np.median(differences)))) / math.sqrt(2)
-
-
-def _partition(values: NDArray[np.float64], variance: float) -> list[int]:
-    """Starts of the segments of the optimal partition, the first 0, by dynamic programming over the last cut: O(n²), vectorised."""
-    n = values.size
-    penalty = _PENALTY * math.log(max(n, 2))
-    sums = np.concatenate([[0.0], np.cumsum(values - values.mean())])
-    squares = np.concatenate([[0.0], np.cumsum((values - values.mean()) ** 2)])
-    best = np.zeros(n + 1)
-    best[0] = -penalty
-    previous = np.zeros(n + 1, dtype=np.intp)
-    positions = np.arange(n + 1, dtype=np.float64)
-    for end in range(1, n + 1):
-        length = end - positions[:end]
-        error = (squares[end] - squares[:end]) - (sums[end] - sums[:end]) ** 2 / length
-        totals = best[:end] + error / variance + penalty
-        previous[end] = int(np.argmin(totals))
-        best[end] = totals[previous[end]]
-    cuts = []
-    end = n
-    while end > 0:
-        end = int(previous[end])
-        cuts.append(end)
-    return cuts[::-1]
