@@ -17,7 +17,8 @@ from .robust import (
 from .steady import LEAST_STEADY, Segment, moves_one_way, segments, steady_start
 
 __all__ = [
-    "LEAST_STEADY", "ChangePoint", "History", "QuantileInterval", "Segment", "block_medians", "history", "hodges_lehmann_shift", "interval_ranks", "mad", "mad_sigma",
-    "median_interval", "median_pairwise_distance", "minimum_samples", "moves_one_way", "noise_floor", "paired_ratio", "quantile_bound",
-    "quantile_interval", "ratio_of_medians", "refusal", "segments", "share_quantity", "steady_start", "theil_sen_slope", "wilson_interval",
+    "LEAST_STEADY", "ChangePoint", "History", "QuantileInterval", "Segment", "block_medians", "history", "hodges_lehmann_shift",
+    "interval_ranks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples", "moves_one_way", "noise_floor",
+    "paired_ratio", "quantile_bound", "quantile_interval", "ratio_of_medians", "refusal", "segments", "share_quantity", "steady_start",
+    "theil_sen_slope", "wilson_interval",
 ]  # fmt: skip
