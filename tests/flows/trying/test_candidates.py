@@ -106,3 +106,13 @@ def test_one_thread_is_among_the_controls_where_threads_do_something(kind):
     changes, _ = registry()
     threaded = replace(fake_situation(kind), other_threads=0.4)
     assert "one-thread" in [one.change.name for one in candidates([], changes, threaded)[0]]
+
+
+@pytest.mark.parametrize(("action_name", "kind"), [("batch", "torch"), ("batch", "python"), ("reuse-buffers", "python"), ("reuse-buffers", "torch")])
+def test_what_only_the_code_can_do_to_a_kind_of_target_is_said(action_name, kind):
+    changes, _ = registry()
+    chosen, untried = candidates([action(action_name)], changes, fake_situation(kind), controls=0)
+    assert chosen == ()
+    (other,) = untried
+    assert "change of the code" in other.reason
+    assert kind in other.reason

@@ -191,6 +191,34 @@ def test_a_dynamic_copy_has_integer_products(tmp_path):
     assert "MatMul" not in found
 
 
+def test_a_product_with_several_matrices_stays_in_float(tmp_path):
+    # The runtime has no kernel for a zero point per channel of each of them.
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("MatMul", ["m", "v"], ["y"])]
+    path = save(tmp_path / "several.onnx", nodes, {"x": (FLOAT, [2, 4, 8])}, "y", {"w": normal(2, 8, 8), "v": normal(8, 64)})
+    target = prepared(path)
+    found = amounts(str(path), target.flavour.feeds)
+    assert (found.products, found.all) == (2 * 8 * 8 * 64, 2 * 8 * 8 * (64 + 8))
+    (expected,), (made,) = target.call(), find("ort-int8-dynamic").apply(target).call()
+    assert 0 < np.abs(made - expected).max() <= 0.05 * np.abs(expected).max()
+
+
+def test_a_copy_in_which_nothing_was_converted_is_no_trial(tmp_path):
+    # The quantiser leaves products with a factor as they are.
+    node = helper.make_node("Gemm", ["x", "w"], ["y"], alpha=0.5)
+    path = save(tmp_path / "half.onnx", [node], {"x": (FLOAT, [4, 8])}, "y", {"w": normal(8, 8)})
+    with pytest.raises(NotComparable, match="none that the quantiser converts"):
+        find("ort-int8-dynamic").apply(prepared(path))
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN axis")
+def test_what_the_quantiser_cannot_convert_is_one_line(tmp_path):
+    weights = {"a": np.full((2, 1, 3, 3), np.nan, dtype=np.float32)}
+    path = save(tmp_path / "nan.onnx", [helper.make_node("Conv", ["x", "a"], ["y"])], {"x": (FLOAT, [1, 1, 5, 5])}, "y", weights)
+    with pytest.raises(NotComparable, match="quantiser can convert") as raised:
+        find("ort-int8-static").apply(prepared(path))
+    assert "\n" not in str(raised.value)
+
+
 def test_each_conversion_has_its_own_place(convolutions, tmp_path):
     with pytest.raises(NotComparable, match="0% of them"):
         find("ort-int8-dynamic").apply(prepared(convolutions))
@@ -236,6 +264,15 @@ def test_an_old_opset_with_weights_among_the_inputs_is_converted(tmp_path):
     check = compare([leaves(target.call())], [leaves(change.apply(target).call())], change.tolerance)
     assert check.state == "equal"
     assert check.difference > 0
+
+
+def test_weights_in_a_file_of_their_own_are_found(convolutions, tmp_path):
+    path = tmp_path / "elsewhere" / "parted.onnx"
+    path.parent.mkdir()
+    onnx.save(onnx.load(convolutions), path, save_as_external_data=True, location="parted.bin", size_threshold=0)
+    (expected,), (found,) = (find("ort-int8-static").apply(prepared(model)).call() for model in (convolutions, path))
+    np.testing.assert_array_equal(found, expected)
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["parted.bin", "parted.onnx"]
 
 
 def test_a_copy_in_half_precision_keeps_its_inputs_and_outputs(convolutions):

@@ -31,7 +31,7 @@ def test_every_registered_change_loads_under_its_own_name():
     assert {
         "keep-freed-memory", "one-thread", "all-threads", "one-cpu", "inference-mode", "channels-last", "torch-compile", "ort-optimise-basic",
         "ort-no-spinning", "ort-no-arena", "ort-parallel", "ort-io-binding", "autocast-bf16", "autocast-fp16", "gc-freeze", "pre-warm", "batch-8",
-        "pinned-memory",
+        "pinned-memory", "ort-int8-static", "ort-int8-dynamic", "ort-fp16", "ort-bf16", "torch-int8-dynamic",
     } <= {change.name for change in CHANGES}  # fmt: skip
 
 

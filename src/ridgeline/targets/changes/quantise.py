@@ -29,11 +29,13 @@ __all__ = ["Amounts", "amounts", "dynamic_copy", "needs_reduced_range", "simplif
 _PRODUCTS = ("MatMul", "Gemm")
 #: What stays in int8 between two converted operators instead of going through float and back.
 _BETWEEN = ("Relu", "Clip", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool", "Concat", "Add")
-_WEIGHT = 1
+_WEIGHT, _MATRIX = 1, 2
 #: Per-axis QuantizeLinear and DequantizeLinear are there since opset 13 of ONNX.
 _OPSET = 13
 #: The version of the file format that came with that opset.
 _FORMAT = 7
+#: protobuf's limit for one message.
+_LARGEST_BYTES = 2**31 - 1
 _VNNI = frozenset({"avx_vnni", "avx512_vnni", "amx_int8"})
 
 Feeds = Mapping[str, NDArray[Any]]
@@ -63,6 +65,8 @@ def amounts(model_path: str, feeds: Feeds) -> Amounts:
         weighted = len(op.inputs) > _WEIGHT and op.inputs[_WEIGHT] in constant
         if weighted and op.kind == "Conv":
             weighted = _fits(int(op.attributes.get("groups", "1")), constant[op.inputs[_WEIGHT]])
+        if weighted and op.kind in _PRODUCTS:
+            weighted = len(constant[op.inputs[_WEIGHT]] or ()) == _MATRIX
         kind = "product" if op.kind in (*_PRODUCTS, "LSTM") else op.kind
         by_kind[kind if weighted and kind in by_kind else "other"] += op.flop * op.trips.count
     return Amounts(convolutions=by_kind["Conv"], products=by_kind["product"], all=sum(by_kind.values()))
@@ -83,13 +87,13 @@ def simplified(session_options: Any, model_path: str, providers: Sequence[str], 
 
     Raises:
         BackendUnavailable: the onnx package is missing.
-        NotComparable: an opset that cannot be brought to 13.
+        NotComparable: an opset that cannot be brought to 13, or a model too large for one file.
     """
     runtime, onnx = import_module("onnxruntime"), _onnx()
     written = folder / "simplified.onnx"
     session_options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     session_options.optimized_model_filepath = str(written)
-    runtime.InferenceSession(model_path, session_options, providers=list(providers))
+    runtime.InferenceSession(_whole(onnx, model_path, folder), session_options, providers=list(providers))
     model = onnx.load(written)
     for entry in [entry for entry in model.graph.input if entry.name not in feeds]:
         model.graph.input.remove(entry)
@@ -112,7 +116,7 @@ def static_copy(model: Any, path: Path, feeds: Feeds, *, reduce_range: bool) -> 
     nodes = _static_nodes(model.graph)
     if not nodes:  # to the quantiser, an empty list means all
         raise NotComparable("operators with integer kernels", found="none after the basic optimisations", remedy="keep it in fp32")
-    with _scratch(path.parent):
+    with _converting(path.parent):
         quantisation.quantize_static(
             model,
             str(path),
@@ -127,17 +131,26 @@ def static_copy(model: Any, path: Path, feeds: Feeds, *, reduce_range: bool) -> 
 
 
 def dynamic_copy(model: Any, path: Path, *, reduce_range: bool) -> Path:
-    """A copy whose products with a constant matrix, and LSTM, are in int8; ranges of activations are found in every call."""
+    """A copy whose products with a constant matrix, and LSTM, are in int8; ranges of activations are found in every call.
+
+    Raises:
+        NotComparable: there is nothing to convert.
+    """
     quantisation = import_module("onnxruntime.quantization")
-    with _scratch(path.parent):
+    before = _kinds(model)
+    constant = {entry.name: entry for entry in model.graph.initializer}
+    with _converting(path.parent):
         quantisation.quantize_dynamic(
             model,
             str(path),
             op_types_to_quantize=[*_PRODUCTS, "LSTM"],
+            nodes_to_exclude=[node.name for node in model.graph.node if node.op_type in _PRODUCTS and not _weighted(node, constant)],
             per_channel=True,
             reduce_range=reduce_range,
             weight_type=quantisation.QuantType.QInt8,
         )
+    if _kinds(_onnx().load(path)) == before:
+        raise NotComparable("products with integer kernels", found="none that the quantiser converts", remedy="keep it in fp32")
     return path
 
 
@@ -146,6 +159,18 @@ def _onnx() -> Any:
         return import_module("onnx")
     except ImportError as error:
         raise BackendUnavailable("onnx to convert a model", found=str(error), remedy="pip install 'ridgeline[onnx]'") from error
+
+
+def _whole(onnx: Any, model_path: str, folder: Path) -> str:
+    """The model in one file: what the runtime writes would look for weights beside itself that are beside the original."""
+    model = onnx.load(model_path, load_external_data=False)
+    if not any(entry.external_data for entry in model.graph.initializer):
+        return model_path
+    model, path = onnx.load(model_path), folder / "whole.onnx"
+    if model.ByteSize() > _LARGEST_BYTES:
+        raise NotComparable("a model of at most 2 GiB with its weights", found=f"{model.ByteSize()} bytes", remedy="convert it in the code")
+    onnx.save(model, path)
+    return str(path)
 
 
 def _of_opset(onnx: Any, model: Any) -> Any:
@@ -201,10 +226,15 @@ def _fits(groups: int, weights: Sequence[int | str] | None) -> bool:
 
 
 def _weighted(node: Any, constant: Mapping[str, Any]) -> bool:
-    """Whether it has an integer kernel: a product or a convolution with constant weights."""
+    """Whether it has an integer kernel: a product with a constant matrix, or a convolution with constant weights."""
     if node.op_type not in ("Conv", *_PRODUCTS) or len(node.input) <= _WEIGHT or node.input[_WEIGHT] not in constant:
         return False
-    return node.op_type != "Conv" or _fits(_groups(node), constant[node.input[_WEIGHT]].dims)
+    shape = constant[node.input[_WEIGHT]].dims
+    return _fits(_groups(node), shape) if node.op_type == "Conv" else len(shape) == _MATRIX
+
+
+def _kinds(model: Any) -> list[str]:
+    return sorted(node.op_type for node in model.graph.node)
 
 
 def _static_nodes(graph: Any) -> list[str]:
@@ -236,10 +266,13 @@ def _once(quantisation: Any, feeds: Feeds) -> Any:
 
 
 @contextmanager
-def _scratch(folder: Path) -> Iterator[None]:
-    """Temporary files of the quantiser go into `folder`: they hold whole models, and what is killed tidies nothing."""
+def _converting(folder: Path) -> Iterator[None]:
+    """Temporary files of the quantiser go into `folder`, since they hold whole models; whatever it raises is a model that it cannot convert."""
     before, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:
         yield
+    except Exception as error:  # it has no classes of errors
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:160]
+        raise NotComparable("a model that onnxruntime's quantiser can convert", found=said, remedy="convert it in the code") from error
     finally:
         tempfile.tempdir = before
