@@ -100,6 +100,7 @@ def test_a_control_found_faster_is_shown_and_recommended_where_it_is_kept(kept):
     control = tried(identity="", name="one-thread", change="one-thread", speedup=(1.6, 2.0), kept=kept, reason="keep it: --threads 1")
     after = weighed((FUSE,), (control,), 1.0)
     made = next(one for one in after if one.basis == "measured")
+    assert (made.outcome + made.because).count("keep it") == 1
     assert (made.action, made.speedup, made.recommended) == ("one-thread", (1.6, 2.0), kept)
     assert made.median_after_s == (pytest.approx(0.5), pytest.approx(0.625))
     assert names(after)[0] == ("one-thread" if kept else "fuse")

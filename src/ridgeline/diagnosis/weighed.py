@@ -106,7 +106,8 @@ def _measured(identity: str, trial: Tried, median_s: float) -> Action:
         id=identity,
         action=trial.change,
         on="the whole target",
-        because=trial.reason or "measured beside the original",
+        # Where it is not kept the outcome says why.
+        because=trial.reason if trial.kept and trial.reason else "measured beside the original",
         metric=trial.metric,
         speedup=(low, high),
         median_after_s=(median_s / high, median_s / low),

@@ -100,7 +100,7 @@ def run_trial(
     except TargetFailed as error:
         failure = str(error)
         if error.found.startswith("still running"):
-            failure = f"{change.name} did not {_unfinished(trial)}: {error.expected}; found: {error.found}; to do: allow more time with --try-budget"
+            failure = f"{change.name} did not {_unfinished(trial)}; found: {error.found}; to do: allow more time with --try-budget"
     except RidgelineError as error:
         failure = str(error)
     return _closed(trial, failure)
