@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from ridgeline.core import Evidence, HotSpot, Quantity, Where
 
 from ..bounds import MOST
-from ..case import Case, Finding, Proposal, measured_share
+from ..case import Case, Finding, Proposal, Rule, measured_share
+from ..interpreted import interpreted_lines, interpreter_share
 from ..judge import Judged
 
-__all__ = ["ObjectCall", "object_call", "object_finding"]
+__all__ = ["FoundCall", "ObjectCall", "object_call"]
 
+#: Share of the wall from which on such a call is a cause.
+_LEAST = 0.2
 #: A shorter call is one of many in a loop of the program's.
 _LONG_S = 50e-6
 #: More calls than this are a loop as well, however long each is.
@@ -46,7 +49,7 @@ _OVER_ARRAYS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObjectCall:
+class FoundCall:
     """The call: its name as written or recorded, how often a call of the target makes it, its share of the wall, and its place."""
 
     name: str
@@ -62,32 +65,39 @@ class ObjectCall:
         return _last(self.name)
 
 
-def object_call(case: Case, interpreter: float, lines: Sequence[tuple[HotSpot, float]]) -> ObjectCall | None:
-    """The call that takes most of the time of its kind; `None` where no such call is known.
+class ObjectCall(Rule):
+    """Names `interpreter` when one long call of a library goes through Python objects one at a time."""
 
-    Args:
-        interpreter: share of the wall that is the interpreter's and neither dispatch nor asking.
-        lines: sampled lines with the samples of each that no operator accounts for.
-    """
-    return _of_rows(case) if any(map(_goes_through_objects, case.judged)) and case.shares_hold else _of_lines(interpreter, lines)
+    causes = ("interpreter",)
 
-
-def object_finding(call: ObjectCall) -> Finding:
-    """The finding of such a call, with what is true of it."""
-    made = f"{call.calls:.0f} calls of `{call.name}`, each of which goes" if call.calls >= 1.5 else f"one call of `{call.name}`, which goes"
-    what = "an array" if call.on_array else "Python objects"
-    return Finding(
-        cause="interpreter",
-        bound="latency",
-        share=call.share,
-        where=call.where,
-        evidence=call.evidence,
-        proposals=tuple(_proposals(call)),
-        summary=f"{call.share:.0%} of the wall is {made} through {what} one at a time inside the library; there is no loop of the program's here",
-    )
+    def findings(self, case: Case) -> Iterator[Finding]:
+        """Yield at most one finding: the call that takes the most."""
+        call = object_call(case)
+        if call is None:
+            return
+        made = f"{call.calls:.0f} calls of `{call.name}`, each of which goes" if call.calls >= 1.5 else f"one call of `{call.name}`, which goes"
+        what = "an array" if call.on_array else "Python objects"
+        yield Finding(
+            cause="interpreter",
+            bound="latency",
+            share=call.share,
+            where=call.where,
+            evidence=call.evidence,
+            proposals=tuple(_proposals(call)),
+            summary=f"{call.share:.0%} of the wall is {made} through {what} one at a time inside the library; there is no loop of the program's here",
+        )
 
 
-def _proposals(call: ObjectCall) -> Iterator[Proposal]:
+def object_call(case: Case) -> FoundCall | None:
+    """The call that takes most of the time of its kind; `None` where none takes enough of the wall."""
+    if case.facts.wall_split is None:
+        return None
+    rows = case.shares_hold and any(map(_goes_through_objects, case.judged))
+    call = _of_rows(case) if rows else _of_lines(interpreter_share(case), interpreted_lines(case))
+    return call if call is not None and call.share >= _LEAST else None
+
+
+def _proposals(call: FoundCall) -> Iterator[Proposal]:
     operation = _OVER_ARRAYS.get(call.function)
     if call.function in _CONVERTS:
         because = "it turns Python objects into an array at every call: converted once, or kept in an array from the start, nothing of it is left"
@@ -112,7 +122,7 @@ def _goes_through_objects(part: Judged) -> bool:
     return row.calls <= _FEW and row.total_s.value / row.calls >= _LONG_S
 
 
-def _of_rows(case: Case) -> ObjectCall | None:
+def _of_rows(case: Case) -> FoundCall | None:
     top = max(filter(_goes_through_objects, case.judged), key=lambda part: part.share, default=None)
     if top is None:
         return None
@@ -123,16 +133,16 @@ def _of_rows(case: Case) -> ObjectCall | None:
         Evidence(name="calls", quantity=Quantity.exact(top.row.calls, "count", source="counted", origin="operator profile")),
     )
     name = top.row.kind.removeprefix("builtins.")
-    return ObjectCall(
+    return FoundCall(
         name=name, calls=top.row.calls, share=share, where=case.where(top), evidence=evidence, on_array=bool(top.row.reads) and top.row.flop is None
     )
 
 
-def _of_lines(interpreter: float, lines: Sequence[tuple[HotSpot, float]]) -> ObjectCall | None:
+def _of_lines(interpreter: float, lines: Sequence[tuple[HotSpot, float]]) -> FoundCall | None:
     whole = sum(samples for _, samples in lines)
     top, samples = max((line for line in lines if line[0].call), key=lambda line: line[1], default=(None, 0.0))
     if top is None or samples <= 0 or samples < _MOST * whole or _last(top.call) in _CALLS_BACK:
         return None
     where = Where(function=top.site.function, file=top.site.file, line=top.site.line)
     evidence = (measured_share("sampled lines in this call", samples / whole, origin="sampled lines and the call in progress at each"),)
-    return ObjectCall(name=top.call, calls=1.0, share=interpreter * samples / whole, where=where, evidence=evidence)
+    return FoundCall(name=top.call, calls=1.0, share=interpreter * samples / whole, where=where, evidence=evidence)

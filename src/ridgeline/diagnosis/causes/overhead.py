@@ -14,20 +14,16 @@ from ridgeline.core.units import format_quantity
 
 from ..bounds import DENSE, MOST, dense_share, kept_near, remaining, vanishing
 from ..case import Case, Finding, Proposal, Rule, fresh_bytes, measured_share
-from .objects import ObjectCall, object_call, object_finding
+from ..interpreted import interpreted_lines, interpreter_share
+from .objects import FoundCall, object_call
 
 __all__ = ["Allocation", "Dispatch", "Interpreter"]
 
 _LEAST = 0.2
 #: Fused or batched, no more than so many operators become one.
 _MOST_FEWER = 20.0
-#: Share of the cost of dispatching one operator that is itself spent in the interpreter: what a Python loop over operators shows as interpreter time.
-_INTERPRETED_DISPATCH = 0.5
 #: Part of the interpreter's share that a loop holds at the least where no sampled line says which loop.
 _NO_LINE = 0.5
-
-#: Groups of operator rows that are Python at work, not a library.
-_INTERPRETED_GROUPS = ("python", "view")
 
 
 class Dispatch(Rule):
@@ -91,28 +87,25 @@ def _at_best(share: float, left: float) -> float:
 
 
 class Interpreter(Rule):
-    """Names `interpreter` when Python bytecode, or a library that goes through Python objects, makes the time: not native code, not dispatch."""
+    """Names `interpreter` when Python bytecode, not native code and not dispatch, makes the time."""
 
     causes = ("interpreter",)
 
     def findings(self, case: Case) -> Iterator[Finding]:
-        """Yield the hottest interpreted line, and one long call that goes through Python objects."""
+        """Yield at most one finding with the hottest interpreted line; a long call that goes through Python objects has its own."""
         split = case.facts.wall_split
         if split is None:
             return
-        # A loop that only asks is the interpreter at work on nothing: its cause is what it asks for.
-        share = max(0.0, case.share_of("interpreter") - _INTERPRETED_DISPATCH * case.dispatch_share) * (1.0 - case.spinning)
-        call = object_call(case, share, _interpreted_lines(case))
-        if call is not None and call.share >= _LEAST:
-            yield object_finding(call)
+        share, call = interpreter_share(case), object_call(case)
+        if call is not None:
             share -= call.share
         if share >= _LEAST:
             yield _loop(case, split, share, call)
 
 
-def _loop(case: Case, split: WallSplit, share: float, call: ObjectCall | None) -> Finding:
+def _loop(case: Case, split: WallSplit, share: float, call: FoundCall | None) -> Finding:
     """The function with the most of the interpreter's time, a call of a library apart."""
-    lines = _interpreted_lines(case, call.where if call is not None and call.share >= _LEAST else None)
+    lines = interpreted_lines(case, call.where if call is not None else None)
     spot, part = _interpreted_spot(lines), _part_of_function(lines)
     where = Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where()
     # The share comes from samples: what the promise rests on has their interval. Where no line was seen the loop may hold little of it.
@@ -186,27 +179,6 @@ class Allocation(Rule):
         )
 
 
-def _interpreted_lines(case: Case, apart: Where | None = None) -> list[tuple[HotSpot, float]]:
-    """Sampled lines with the samples that are the interpreter's: a line is busy as well while a library works for it, and an operator's time at
-    that line says for how long. The line `apart` has a finding of its own."""
-    spots = case.facts.hot_spots
-    if spots is None:
-        return []
-    native: dict[tuple[str | None, int | None], float] = {}
-    for part in case.judged:
-        if part.row.site is not None and part.row.group not in _INTERPRETED_GROUPS:
-            place = (part.row.site.file, part.row.site.line)
-            native[place] = native.get(place, 0.0) + part.share * spots.samples
-    left = []
-    for spot in spots.spots:
-        place = (spot.site.file, spot.site.line)
-        if spot.state != "blocked" and (apart is None or place != (apart.file, apart.line)):
-            taken = min(float(spot.samples), native.get(place, 0.0))
-            native[place] = native.get(place, 0.0) - taken
-            left.append((spot, spot.samples - taken))
-    return left
-
-
 def _by_function(lines: list[tuple[HotSpot, float]]) -> dict[tuple[str | None, str | None], float]:
     functions: dict[tuple[str | None, str | None], float] = {}
     for spot, samples in lines:
@@ -231,5 +203,5 @@ def _part_of_function(lines: list[tuple[HotSpot, float]]) -> float | None:
 
 
 def _spot_where(case: Case) -> Where:
-    spot = _interpreted_spot(_interpreted_lines(case))
+    spot = _interpreted_spot(interpreted_lines(case))
     return Where(function=spot.site.function, file=spot.site.file, line=spot.site.line) if spot else Where()
