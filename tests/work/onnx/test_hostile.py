@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import onnx
 import pytest
@@ -148,3 +149,26 @@ def test_external_weights_may_be_missing(tmp_path: Path, sound: onnx.ModelProto)
     onnx.save_model(sound, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
     (tmp_path / "weights.bin").unlink()
     assert graph(path).flop == graph(sound).flop > 0
+
+
+@pytest.mark.parametrize(("length", "followed"), [(65_536, True), (65_537, False), (2**40, False)])
+def test_a_long_vector_is_not_followed_element_by_element(monkeypatch: pytest.MonkeyPatch, length: int, followed: bool) -> None:
+    """onnx's inference makes an object an element of what it takes for a shape: 150 bytes each, whatever the vector is."""
+    asked: list[bool] = []
+    infer = onnx.shape_inference.infer_shapes
+
+    def watched(model: onnx.ModelProto, **options: bool) -> onnx.ModelProto:
+        asked.append(options["data_prop"])
+        return infer(model, **(options if length < 2**20 else {**options, "data_prop": False}))
+
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", watched)
+    found = graph(model([helper.make_node("Add", ["x", "x"], ["y"], name="add")], [tensor("x", length)], ["y"]))
+    assert found.ops[0].flop == length
+    assert asked == [False, followed]
+
+
+def test_more_elements_than_any_memory_holds_are_refused_and_the_bytes_of_fewer_fit_a_record() -> None:
+    with pytest.raises(ReadError, match="dimensions that a tensor can have"):
+        graph(model([helper.make_node("Add", ["x", "x"], ["y"], name="add")], [tensor("x", 2**27, 2**26)], ["y"]))
+    found = graph(model([helper.make_node("Add", ["x", "z"], ["y"], name="add")], [tensor("x", 2**26, 2**26), tensor("z", 2**26, 2**26)], ["y"]))
+    assert msgspec.json.decode(msgspec.json.encode(found), type=type(found)) == found

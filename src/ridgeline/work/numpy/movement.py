@@ -48,6 +48,8 @@ def _manner(inputs: tuple[ArrayFacts, ...], result: ArrayFacts) -> tuple[str, st
         return "movement", "strided source: the result runs through memory in another order"
     if any(not array.dense for array in inputs):
         return "copy", "strided source"
+    if not result.dense:
+        return "copy", "strided target"
     return "copy", ""
 
 
@@ -96,7 +98,12 @@ def _scatter(call: Call) -> Work:
     outputs = call.outputs or call.inputs[:1]
     inputs = call.inputs if call.outputs else call.inputs[1:]
     elements = max((array.size for array in (*inputs, *call.outputs)), default=0)
-    return Work(group="gather", flop=float(elements), engine="gather", reads=merge(inputs), writes=merge(outputs))
+    # An assignment by index comes as rows and their length; the functions place single elements.
+    row = (
+        call.outputs[0].shape[-1] * call.outputs[0].item_bytes if call.kind == "numpy.put" and call.outputs and len(call.outputs[0].shape) == 2 else 0
+    )
+    flop, engine, reason = looked_up(elements, row)
+    return Work(group="gather", flop=flop, engine=engine, reads=merge(inputs), writes=merge(outputs), reason=reason)
 
 
 @formula("nonzero", "flatnonzero", "argwhere", "ix_")

@@ -22,6 +22,8 @@ __all__ = ["Bound", "bind"]
 
 # A shape that is computed from a shape that is computed …: each link takes a round. Real models take under twenty.
 _ROUNDS = 40
+#: Elements of a vector that the inference may follow one by one.
+_LONGEST_FOLLOWED = 65_536
 #: Operators of which onnx's inference makes nothing; their result has the shape and type of what comes first.
 _NOT_INFERRED = ("GroupNormalization", "MeanVarianceNormalization")
 
@@ -61,11 +63,13 @@ def bind(model: Model, shapes: Mapping[str, tuple[int, ...] | int], constants: M
     shadow.ir_version = max(shadow.ir_version, 8)
     known: Known = dict(_arrays(constants))
     taken: dict[str, str] = {}
-    types: dict[str, tuple[tuple[Dim, ...] | None, str]] = {}
+    # To follow numbers, the inference makes an object for each element of every vector, which it takes for a shape: a long one would fill the memory.
+    types = _types(_infer(shadow, followed=False).graph)
+    followed = all(_length(shape) <= _LONGEST_FOLLOWED for shape, _ in types.values())
     for _ in range(_ROUNDS):
         _share(shadow.graph, known)
         # Each round infers from the start: what an earlier one left open is kept as a symbol and would stand in the way.
-        types = _types(_infer(shadow).graph)
+        types = _types(_infer(shadow, followed=followed).graph)
         if not fold(shadow.graph, types, known, taken):
             break
     values = {name: Value(name=name, shape=shape, dtype=dtype) for name, (shape, dtype) in types.items()}
@@ -186,13 +190,19 @@ def _share(graph: Any, known: Known) -> None:
             _share(body, known)
 
 
-def _infer(shadow: Model) -> Model:
+def _infer(shadow: Model, *, followed: bool) -> Model:
+    """`followed`: whether the numbers of shape vectors are followed through the graph as well."""
     import onnx.shape_inference
 
     try:
-        return onnx.shape_inference.infer_shapes(shadow, check_type=False, strict_mode=False, data_prop=True)
+        return onnx.shape_inference.infer_shapes(shadow, check_type=False, strict_mode=False, data_prop=followed)
     except Exception:  # its C++ side raises several kinds; what it cannot infer stays unknown and is listed so
         return shadow
+
+
+def _length(shape: tuple[Dim, ...] | None) -> int:
+    """Elements of a vector; 0 for anything else."""
+    return shape[0] if shape is not None and len(shape) == 1 and isinstance(shape[0], int) else 0
 
 
 def _types(graph: Any) -> dict[str, tuple[tuple[Dim, ...] | None, str]]:

@@ -18,8 +18,8 @@ from ridgeline.core.graph import Dim
 
 __all__ = ["LARGEST", "Node", "Unknown", "Value", "precision_of"]
 
-#: More elements than any memory holds: a dimension product beyond it is an error of the file, and counts stay exact in a float below 2**53 × a few.
-LARGEST = 2**62
+#: More elements than any memory holds: a dimension product beyond it is an error of the file. Bytes of all operands together stay below 2**63.
+LARGEST = 2**52
 
 _PRECISION: dict[str, Precision] = {
     "float64": "fp64", "complex128": "fp64", "float32": "fp32", "complex64": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8": "fp8",

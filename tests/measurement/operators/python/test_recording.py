@@ -1,5 +1,6 @@
 """What is recorded of a program: kinds, shapes, blocks, places, and nothing of what no array takes part in."""
 
+import math
 import sys
 import threading
 import tracemalloc
@@ -12,6 +13,7 @@ from ridgeline.core import TargetFailed
 from ridgeline.measurement.operators.python import Recorder, profile
 from ridgeline.measurement.operators.python.capture import Seen
 from ridgeline.measurement.operators.python.naming import kind_of
+from ridgeline.work.numpy import work_of
 
 
 def _seen(load: Any, source: str) -> list[Seen]:
@@ -50,6 +52,48 @@ def test_kinds_shapes_and_dtypes(load: Any) -> None:
 def test_short_lists_of_numbers_are_taken_down_as_tuples(load: Any, written: str, option: str, taken: Any) -> None:
     seen = _seen(load, f"import numpy as np\na = np.ones((3, 3))\ndef main():\n    return {written}")
     assert seen[-1].options[option] == taken
+
+
+@pytest.mark.parametrize(
+    ("index", "shape", "group", "reason"),
+    [
+        (":, ::2", (6, 4), "copy", "strided target"),
+        ("::2", (3, 8), "copy", "strided target"),
+        ("2", (8,), "copy", ""),
+        ("i", (3, 8), "gather", "whole rows"),
+        ("[1, 2]", (2, 8), "gather", "whole rows"),
+        (":, i", (18, 1), "gather", ""),
+        ("::2, i", (9, 1), "gather", ""),
+        ("i, i", (3, 1), "gather", ""),
+        ("i[:, None], i", (9, 1), "gather", ""),
+        ("i, :4", (3, 4), "gather", "whole rows"),
+        ("..., i", (18, 1), "gather", ""),
+        ("a[:, 0] > 3", (2, 8), "gather", "whole rows"),
+        ("a > 3", (16, 1), "gather", ""),
+    ],
+)
+def test_a_store_writes_the_part_behind_its_index(load: Any, index: str, shape: tuple[int, ...], group: str, reason: str) -> None:
+    """Two rows of six hold numbers above 3. A row of eight numbers is written in one stretch, four of them are half a line."""
+    source = f"""
+import numpy as np
+a = np.zeros((6, 8)); a[4:] = 5
+i = np.array([1, 2, 3])
+def main():
+    a[{index}] = np.ones_like(a[{index}])
+    return a[{index}].size
+"""
+    seen = _seen(load, source)
+    store = [one for one in seen if one.kind in ("numpy.put", "numpy.copyto")][-1]
+    work = work_of(store.kind, store.inputs, store.outputs, store.options)
+    assert (store.outputs[0].shape, work.group, work.reason) == (shape, group, reason)
+    assert store.outputs[0].buffer_bytes == 6 * 8 * 8
+    assert work.write_bytes == math.prod(shape) * 8
+
+
+def test_copyto_writes_its_first_array(load: Any) -> None:
+    seen = _seen(load, "import numpy as np\na = np.zeros((6, 8))\nb = np.ones((6, 4))\ndef main():\n    np.copyto(a[:, ::2], b)\n    return a")
+    (copy,) = [one for one in seen if one.kind == "numpy.copyto"]
+    assert ([array.shape for array in copy.inputs], [array.strides for array in copy.outputs]) == ([(6, 4)], [(64, 16)])
 
 
 def test_fresh_in_place_out_and_view(load: Any) -> None:

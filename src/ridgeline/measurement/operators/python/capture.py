@@ -6,6 +6,7 @@ A block of memory is known by address and size. An address that the allocator ha
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
@@ -140,6 +141,8 @@ def seen_call(
     written = arrays_in((kwargs.get("out"),), kinds)
     method = [owner] if kinds[type(owner)] == kinds.NUMPY else []
     given = method + arrays_in(args, kinds)
+    if function is np.copyto and len(args) > 1:
+        written, given = arrays_in(args[:1], kinds), arrays_in(args[1:], kinds)
     if isinstance(function, np.ufunc) and len(args) > function.nin:
         written += arrays_in(args[function.nin :], kinds)
         given = arrays_in(args[: function.nin], kinds)
@@ -154,22 +157,43 @@ def seen_call(
 def seen_store(target: Any, index: Any, value: Any, kinds: Kinds, blocks: Blocks) -> Seen:
     """`target[index] = value`: what is written is the part of the target behind the index."""
     whole = array_facts(target, blocks)
-    indices = arrays_in((index,), kinds)
-    if indices:
-        first = indices[0]
-        count = int(np.count_nonzero(first)) if first.dtype == bool else int(first.size)
-        part = msgspec.structs.replace(whole, shape=(count,), strides=(), fresh=False)
-        kind = "numpy.put"
-    else:
-        try:
-            part = array_facts(target[index], blocks)
-        except (AttributeError, IndexError, TypeError, ValueError):
-            part = whole
-        part, kind = msgspec.structs.replace(part, fresh=False), "numpy.copyto"
+    entries = [np.asarray(entry) if type(entry) is list else entry for entry in (index if type(index) is tuple else (index,))]
+    indices = arrays_in(entries, kinds)
+    try:
+        # With arrays an index makes a copy: what it picks is told from its shapes.
+        part = msgspec.structs.replace(whole, shape=_picked(target, entries), strides=()) if indices else array_facts(target[index], blocks)
+    except (AttributeError, IndexError, StopIteration, TypeError, ValueError):
+        part = whole
+    part, kind = msgspec.structs.replace(part, fresh=False), "numpy.put" if indices else "numpy.copyto"
     given = [*arrays_in((value,), kinds), *indices]
     inputs = tuple(array_facts(array, blocks, {id(root_of(array))}) for array in given)
     arguments = known_arguments((value,), kinds) if blocks.careful else None
     return Seen(kind=kind, inputs=inputs, outputs=(part,), arguments=arguments, prints=_prints(given, blocks))
+
+
+def _picked(target: Any, index: list[Any]) -> tuple[int, int]:
+    """Rows that an index with arrays picks, and elements of each that lie side by side: those of the axes behind the last array."""
+    entries = list(index)
+    axes = sum(entry.ndim if _is_mask(entry) else entry is not None and entry is not Ellipsis for entry in entries)
+    if not any(entry is Ellipsis for entry in entries):
+        entries.append(Ellipsis)
+    place = next(number for number, entry in enumerate(entries) if entry is Ellipsis)
+    entries[place : place + 1] = [slice(None)] * (target.ndim - axes)
+    shapes, rows, row, axis = [], 1, 1, 0
+    for entry in entries:
+        if entry is None:
+            continue
+        if isinstance(entry, slice):
+            row *= len(range(*entry.indices(target.shape[axis])))
+        elif isinstance(entry, np.ndarray):
+            shapes.append((int(np.count_nonzero(entry)),) if _is_mask(entry) else entry.shape)
+            rows, row = rows * row, 1
+        axis += entry.ndim if _is_mask(entry) else 1
+    return rows * math.prod(np.broadcast_shapes(*shapes)), row
+
+
+def _is_mask(entry: Any) -> bool:
+    return isinstance(entry, np.ndarray) and entry.dtype == bool
 
 
 def _seen(
