@@ -36,6 +36,13 @@ def test_overlap_is_said_and_nothing_counted_twice(empty_diagnosis: Diagnosis) -
     assert bars.rows[0].note == "50% of it beside other stages"
 
 
+def test_the_time_of_a_single_call_has_no_interval(empty_diagnosis: Diagnosis) -> None:
+    stages = (_stage("once", 0.5, interval_s=(0.05, 0.05)), _stage("often", 0.3, interval_s=(0.02, 0.04)))
+    table = stage_blocks(msgspec.structs.replace(empty_diagnosis, stages=stages))[1]
+    assert isinstance(table, Table)
+    assert ["[" in format_cell(row[2]) for row in table.rows] == [False, True]
+
+
 def test_many_stages_are_cut_and_counted(empty_diagnosis: Diagnosis) -> None:
     table = stage_blocks(msgspec.structs.replace(empty_diagnosis, stages=tuple(_stage(f"s{index}", 0.01) for index in range(40))))[1]
     assert isinstance(table, Table)

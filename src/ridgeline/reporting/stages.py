@@ -67,12 +67,17 @@ def _beside(stage: StageSummary) -> str:
     return f"{stage.overlapped_s / stage.median_s:.0%} of it beside other stages"
 
 
+def _spread(stage: StageSummary) -> tuple[float, float] | None:
+    """The interval of its time; of a single call there is none, and one without width would say that it is exact."""
+    return None if stage.interval_s is None or stage.interval_s[0] == stage.interval_s[1] else stage.interval_s
+
+
 def _row(stage: StageSummary) -> tuple[Cell, ...]:
     unseen = "it was not looked at more closely"
     device = f"device {stage.device_s:.3g} s by its events; " if stage.device_s is not None else ""
     name = stage.name if stage.parent is None else f"{stage.parent} / {stage.name}"
     return (
-        words(name), count(stage.calls, unseen), seconds(stage.median_s, stage.interval_s), share(stage.share), seconds(stage.own_s, reason=unseen),
+        words(name), count(stage.calls, unseen), seconds(stage.median_s, _spread(stage)), share(stage.share), seconds(stage.own_s, reason=unseen),
         seconds(stage.overlapped_s, reason=unseen), number(stage.busy_cpus, "fraction", reason=unseen), share(stage.interpreter, unseen),
         words(device + ", ".join(stage.lanes), unseen),
     )  # fmt: skip
