@@ -39,6 +39,18 @@ def _j(jax: Any, call: Any, *shapes: tuple[int, ...]) -> Any:
     return call, tuple(jax.numpy.ones(shape, "float32") for shape in shapes)
 
 
+def _pointwise(name: str, engine: str, call: str, kind: str) -> Case:
+    return Case(
+        name,
+        flop=400,
+        read=400 * F32,
+        write=400 * F32,
+        engine=engine,
+        torch=lambda: _t(_torch(call), (4, 100)),
+        onnx=lambda: single(kind, [f(4, 100)], [f(4, 100)]),
+    )
+
+
 CASES = [
     Case(
         "[2, 3, 4] times [4]",  # 24 results
@@ -67,41 +79,15 @@ CASES = [
         engine="add",
         torch=lambda: _t(lambda a: a * a, (100,)),
     ),
-    Case(
-        "relu",
-        flop=400,
-        read=400 * F32,
-        write=400 * F32,
-        engine="add",
-        torch=lambda: _t(_torch("relu"), (4, 100)),
-        onnx=lambda: single("Relu", [f(4, 100)], [f(4, 100)]),
-    ),
-    Case(
-        "sigmoid",
-        flop=400,
-        read=400 * F32,
-        write=400 * F32,
-        engine="exp",
-        torch=lambda: _t(_torch("sigmoid"), (4, 100)),
-        onnx=lambda: single("Sigmoid", [f(4, 100)], [f(4, 100)]),
-    ),
-    Case(
-        "tanh",
-        flop=400,
-        read=400 * F32,
-        write=400 * F32,
-        engine="tanh",
-        torch=lambda: _t(_torch("tanh"), (4, 100)),
-        onnx=lambda: single("Tanh", [f(4, 100)], [f(4, 100)]),
-    ),
-    Case(
-        "gelu",
-        flop=400,
-        read=400 * F32,
-        write=400 * F32,
-        engine="erf",
-        torch=lambda: _t(_torch("nn.functional.gelu"), (4, 100)),
-        onnx=lambda: single("Gelu", [f(4, 100)], [f(4, 100)]),
+    # 400 elements: as many operations on the engine of the function, read once and written once.
+    *(
+        _pointwise(name, engine, call, kind)
+        for name, engine, call, kind in [
+            ("relu", "add", "relu", "Relu"),
+            ("sigmoid", "exp", "sigmoid", "Sigmoid"),
+            ("tanh", "tanh", "tanh", "Tanh"),
+            ("gelu", "erf", "nn.functional.gelu", "Gelu"),
+        ]
     ),
     Case(
         "gelu with its bias",
