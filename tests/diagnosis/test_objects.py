@@ -109,3 +109,15 @@ def test_a_call_all_of_whose_samples_are_an_operators_is_none():
     whole = row("embed", 0.01, kind="aten::addmm", group="matmul", site=Site(file="net.py", line=5, function="f"))
     given = facts([whole], wall_split=split(interpreter=0.5), hot_spots=spots((5, 200, "model.encode")), cannot=_NOT_HERE)
     assert "model.encode" not in found(given).headline
+
+
+def test_a_loop_beside_a_smaller_call_keeps_its_place():
+    """A loop over pixels whose result is then turned into an array: the loop is most of it, whatever the sampler takes the call for."""
+    made = call("numpy.asarray", 0.0022, site=Site(file="net.py", line=22, function="load"))
+    seen = spots((22, 80, "np.asarray"), (12, 300, ""), (13, 120, ""))
+    page = found(facts([made], wall_split=split(interpreter=0.7), hot_spots=seen, cannot=_NOT_HERE))
+    assert (page.bottleneck.cause, page.bottleneck.where.line) == ("interpreter", 12)
+    assert "replaces the loop" in page.actions[0].because
+    assert "one call of `numpy.asarray`" in page.runners_up[0].summary
+    busy = split(interpreter=0.3, waiting=0.6)
+    assert found(facts([made], wall_split=busy, hot_spots=seen, cannot=_NOT_HERE)).bottleneck.where.line == 12

@@ -293,3 +293,11 @@ def test_an_undecided_lock_is_named_and_nothing_is_promised(changed):
     page = found(given)
     assert (page.bottleneck.cause, page.actions) == ("lock-contention", ())
     assert "gains nothing" not in page.bottleneck.summary
+
+
+def test_turns_without_a_sampled_line_speak_of_no_function():
+    page = found(case_of(*locked(0.009, 0.0135, native=0.02, asleep=0.02, interpreted=0.95), cpu=0.9, wanting=1.1))
+    assert page.bottleneck.cause == "interpreter"
+    assert "of it in this function" not in [evidence.name for evidence in page.bottleneck.evidence]
+    # Half of the share is promised at the least, since nobody knows whether one function holds all of it.
+    assert page.actions[0].speedup[0] == pytest.approx(1 / (1 - page.bottleneck.share / 2 * 0.75), rel=0.01)

@@ -126,8 +126,8 @@ def _of_rows(case: Case) -> FoundCall | None:
     top = max(filter(_goes_through_objects, case.judged), key=lambda part: part.share, default=None)
     if top is None:
         return None
-    # Less than the profile says where others took the CPU meanwhile: it can be no more than the time in which Python or native code ran.
-    share = min(top.share, case.share_of("interpreter") + case.share_of("kernels"))
+    # Waiting for a CPU is in its time as in all others, and it can be no more than what Python and native code ran together.
+    share = min(top.share * (1.0 - case.share_of("waiting")), case.share_of("interpreter") + case.share_of("kernels"))
     evidence = (
         measured_share("this call ÷ wall", top.share, origin=case.facts.operators.instrument if case.facts.operators else ""),
         Evidence(name="calls", quantity=Quantity.exact(top.row.calls, "count", source="counted", origin="operator profile")),

@@ -96,11 +96,21 @@ class Interpreter(Rule):
         split = case.facts.wall_split
         if split is None:
             return
-        share, call = interpreter_share(case), object_call(case)
-        if call is not None:
-            share -= call.share
+        call = object_call(case)
+        share = _without(case, interpreter_share(case), call)
         if share >= _LEAST:
             yield _loop(case, split, share, call)
+
+
+def _without(case: Case, share: float, call: FoundCall | None) -> float:
+    """The interpreter's share without a call that goes through objects: the larger of what its time leaves and what its lines leave.
+
+    To the sampler of program counters such a call is native code or the interpreter, as its library was built; so neither alone is enough.
+    """
+    if call is None:
+        return share
+    whole, rest = (sum(samples for _, samples in interpreted_lines(case, apart)) for apart in (None, call.where))
+    return max(share - call.share, share * rest / whole if whole else 0.0)
 
 
 def _loop(case: Case, split: WallSplit, share: float, call: FoundCall | None) -> Finding:
