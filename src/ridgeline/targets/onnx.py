@@ -16,8 +16,9 @@ from ridgeline.core import BackendUnavailable, ReadError
 from ridgeline.machine import read_machine
 
 from .first_bytes import what_it_is
+from .input_slot import InputSlot
 from .onnx_external import missing_weights
-from .onnx_inputs import InputSlot, feeds_for, trial_feeds
+from .onnx_inputs import feeds_for, trial_feeds
 from .prepared import OnnxFlavour, Prepared
 from .source import Transform
 from .spec import TargetSpec

@@ -11,15 +11,14 @@ import re
 import zipfile
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ridgeline.core import BackendUnavailable, ReadError, UsageError
 
-if TYPE_CHECKING:
-    from .onnx_inputs import InputSlot
+from .input_slot import InputSlot
 
 __all__ = ["read_inputs"]
 

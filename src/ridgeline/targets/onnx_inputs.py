@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Caution, UsageError
 
+from .input_slot import InputSlot
 from .onnx_files import read_inputs
 from .spec import TargetSpec
 
-__all__ = ["Feeds", "InputSlot", "feeds_for", "trial_feeds"]
+__all__ = ["Feeds", "feeds_for", "trial_feeds"]
 
-_DTYPES = {
-    "float": "float32", "double": "float64", "float16": "float16", "int64": "int64", "int32": "int32", "int16": "int16", "int8": "int8",
-    "uint64": "uint64", "uint32": "uint32", "uint16": "uint16", "uint8": "uint8", "bool": "bool", "string": "object",
-}  # fmt: skip
 _SAMPLE_RATE = 16_000
 _TOKENS = 100
 #: Sizes tried for open axes, best guess first: pictures, audio, and sequences of tokens or features.
@@ -38,28 +35,6 @@ _BATCH = re.compile(r"(^|[^a-z])(n|b|bs|batch|batch_?size)($|[^a-z])|batch", re.
 _STATE = re.compile(r"(^|[^a-z])(h|c|h0|c0|hx|cx|hn|cn|state|hidden|cell|past|cache|memory)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(^|_|\.)(len|length|lengths|seq_len|num_?frames)($|_|\.)", re.IGNORECASE)
 _RATE = re.compile(r"^(sr|sample_?rate|sampling_?rate)$", re.IGNORECASE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class InputSlot:
-    """An input as the model declares it: name, the runtime's type text, and sizes: numbers, symbols, or null where it has no name."""
-
-    name: str
-    kind: str
-    shape: tuple[int | str | None, ...]
-
-    @property
-    def dtype(self) -> str:
-        """numpy's name of the element type.
-
-        Raises:
-            UsageError: not a tensor, or of a type numpy does not have.
-        """
-        found = re.fullmatch(r"tensor\((\w+)\)", self.kind)
-        if found is None or found[1] not in _DTYPES:
-            remedy = "wrap the model in a function that makes its inputs"
-            raise UsageError("inputs that are tensors of a type numpy has", found=f"{self.name}: {self.kind}", remedy=remedy)
-        return _DTYPES[found[1]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,9 +20,10 @@ from ridgeline.core import BackendUnavailable, Caution, ReadError, UsageError
 from ridgeline.machine import read_machine
 
 from .first_bytes import what_it_is
+from .input_slot import InputSlot
 from .onnx import refuse_size
 from .onnx_external import missing_weights
-from .onnx_inputs import InputSlot, feeds_for, trial_feeds
+from .onnx_inputs import feeds_for, trial_feeds
 from .prepared import Prepared
 from .source import Transform
 from .spec import TargetSpec

@@ -20,7 +20,8 @@ from ridgeline.machine import read_machine, shortened
 from ridgeline.work.tflite import load
 
 from .first_bytes import what_it_is
-from .onnx_inputs import InputSlot, feeds_for, trial_feeds
+from .input_slot import InputSlot
+from .onnx_inputs import feeds_for, trial_feeds
 from .prepared import Prepared
 from .source import Transform
 from .spec import TargetSpec
