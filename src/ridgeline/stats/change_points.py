@@ -14,6 +14,7 @@ selected chi square statistics", Biometrics 38, 1982 (the price of the search); 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -39,6 +40,8 @@ _PLAIN = 0.5
 #: Spikes: this many robust standard deviations of the seven values around, and at most this part of a history.
 _SPIKE, _AROUND, _MOST_SPIKES = 3.0, 3, 0.12
 _MOST_CORRELATION = 0.8
+#: Under this many values the formula for the search is too careful, and the chance is read from so many random orders instead.
+_FEW, _ORDERS = 50, 2000
 
 
 class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,7 +157,22 @@ def _test(values: Floats, dependence: float) -> tuple[int, float]:
     sums = np.cumsum(ranks - ranks.mean())[place - 1]
     scores = np.abs(sums) / np.sqrt(variance * dependence * place * (size - place) / size)
     best = int(np.argmax(scores))
-    return int(place[best]), _chance_of_the_largest(float(scores[best]), _LEAST_OF_LEVEL / size)
+    score = float(scores[best])
+    if size < _FEW:
+        largest = _largest_scores(size)
+        # Counting the history itself, as a permutation test does: the chance is never zero.
+        return int(place[best]), float(largest.size - np.searchsorted(largest, score * (1 - 1e-9)) + 1) / (largest.size + 1)
+    return int(place[best]), _chance_of_the_largest(score, _LEAST_OF_LEVEL / size)
+
+
+@lru_cache(maxsize=_FEW)
+def _largest_scores(size: int) -> Floats:
+    """The largest scores of random orders of that many ranks, in rising order: the same in every process, since the seed is fixed."""
+    place = np.arange(_LEAST_OF_LEVEL, size - _LEAST_OF_LEVEL + 1)
+    ranks = np.arange(1, size + 1) - (size + 1) / 2
+    orders = np.random.default_rng(size).permuted(np.tile(ranks, (_ORDERS, 1)), axis=1)
+    scale = np.sqrt(np.var(ranks, ddof=1) * place * (size - place) / size)
+    return np.sort(np.max(np.abs(np.cumsum(orders, axis=1)[:, place - 1]) / scale, axis=1))
 
 
 def _chance_of_the_largest(score: float, margin: float) -> float:
