@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 import ridgeline.flows.probe as flow
-from ridgeline.core import Ceiling, Device, Machine, Quantity
+from ridgeline.core import Ceiling, Device, Machine, Need, Quantity
 from ridgeline.core.documents import encode
+from ridgeline.flows.instruments import Bench, satisfy
 from ridgeline.machine import read_machine
+from ridgeline.targets import parse_target
+from support.facts_by_hand import facts
 
 
 def _device(machine: Machine, name: str) -> Device:
@@ -169,3 +172,26 @@ def test_that_it_cannot_be_kept_is_a_warning(measured: Probe, monkeypatch: pytes
     told: list[str] = []
     flow.probe(report=lambda label, fraction: told.append(label))
     assert len([label for label in told if label.startswith("warning: the probe is not kept: ")]) == 1
+
+
+def test_a_diagnosis_says_that_it_probes_only_when_it_does(measured: Probe) -> None:
+    told: list[str] = []
+
+    def report(label: str, fraction: float | None) -> None:
+        told.append(label)
+
+    bench = Bench(
+        spec=parse_target("a.b:c"),
+        worker=None,  # type: ignore[arg-type]
+        budget_s=1.0,
+        samples=None,
+        report=report,
+        probe=lambda: flow.probe(report=report),
+    )
+    known = facts([])
+    need = Need(level=4, instrument="device", because="every fraction is against a ceiling")
+    assert satisfy(need, bench, known).device is not None
+    assert told == ["measuring"]
+    told.clear()
+    assert satisfy(need, bench, known).device is not None
+    assert told == []

@@ -13,7 +13,7 @@ import importlib.util
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 from ridgeline.core import RidgelineError, UsageError
 from ridgeline.machine import missing_extra
 
-__all__ = ["Transform", "compiled_file", "import_module", "is_own_file", "load_module", "own_files", "put_first_on_path"]
+__all__ = ["Transform", "compiled_file", "import_module", "imported_anew", "is_own_file", "load_module", "own_files", "put_first_on_path"]
 
 #: Rewrites a module's syntax tree; the second argument is the file name.
 Transform = Callable[[ast.Module, str], ast.Module]
@@ -77,12 +77,49 @@ def own_files(root: str, main: str) -> tuple[str, ...]:
     """Source files of the modules loaded so far that belong to the user: `main` first, then the others below `root`, sorted."""
     found = set()
     for module in list(sys.modules.values()):
-        with contextlib.suppress(Exception):  # modules may be lazy objects of any kind
-            file = module.__file__
-            # Some libraries write a made-up relative name there.
-            if isinstance(file, str) and os.path.isabs(file) and is_own_file(file, root):
-                found.add(os.path.normpath(file))
+        file = _source_of(module)
+        if file is not None and is_own_file(file, root):
+            found.add(file)
     return (main, *sorted(found - {main}))
+
+
+@contextlib.contextmanager
+def imported_anew(files: Sequence[str]) -> Iterator[None]:
+    """Inside, the user's modules are imported once more when they are asked for; afterwards those from before are in place again.
+
+    What a program pickles is looked up by its module's name, so a program that was loaded before works only while its own modules stand there.
+
+    Args:
+        files: source files of the modules, as `own_files` gives them.
+    """
+    before = _forgotten(files)
+    try:
+        yield
+    finally:
+        _forgotten(files)
+        sys.modules.update(before)
+        for name, module in before.items():
+            package, _, last = name.rpartition(".")
+            if package in sys.modules:  # `import package.module` and `from package import module` read the package's attribute
+                setattr(sys.modules[package], last, module)
+
+
+def _forgotten(files: Sequence[str]) -> dict[str, ModuleType]:
+    """Take the modules of those files out of `sys.modules`."""
+    own = frozenset(files)
+    found = {name: module for name, module in list(sys.modules.items()) if name != "__main__" and _source_of(module) in own}
+    for name in found:
+        del sys.modules[name]
+    return found
+
+
+def _source_of(module: object) -> str | None:
+    """The file of a module, `None` where it has none."""
+    with contextlib.suppress(Exception):  # modules may be lazy objects of any kind
+        file = module.__file__  # type: ignore[attr-defined]
+        # Some libraries write a made-up relative name there.
+        return os.path.normpath(file) if isinstance(file, str) and os.path.isabs(file) else None
+    return None
 
 
 def load_module(path: str, transform: Transform | None = None) -> ModuleType:
@@ -161,11 +198,14 @@ def compiled_file(path: str, transform: Transform | None = None) -> CodeType:
 
 
 def _module_name(path: str) -> str:
-    """The file's own name, so that what it defines can be pickled; another one where that would hide a module that is loaded already."""
+    """The file's own name, so that what it defines can be pickled, and found by a process that a pool starts; it need not be an identifier.
+
+    Another one where that would hide a module that is loaded already, or names a package.
+    """
     stem = os.path.splitext(os.path.basename(path))[0]
     loaded = sys.modules.get(stem)
     taken = loaded is not None and os.path.abspath(getattr(loaded, "__file__", None) or "") != path
-    return f"target_{stem}" if taken or stem in sys.stdlib_module_names or not stem.isidentifier() else stem
+    return f"target_{stem}" if taken or stem in sys.stdlib_module_names or "." in stem else stem
 
 
 def _loader(spec: ModuleSpec) -> Any:

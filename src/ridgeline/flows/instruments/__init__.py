@@ -19,9 +19,10 @@ __all__ = ["Bench", "satisfy"]
 
 Instrument = Callable[[Bench, Facts], Facts]
 
-#: Name of the instrument in a Need → what the progress line says, and the function.
+#: Name of the instrument in a Need → what the progress line says (nothing where empty), and the function.
 _INSTRUMENTS: dict[str, tuple[str, Instrument]] = {
-    "device": ("probing this machine (once)", level1.device),
+    # Kept from an earlier run it costs nothing; where it has to be measured, the probe says so itself.
+    "device": ("", level1.device),
     "samples": ("ground truth", level1.ground_truth),
     "cold-start": ("starting fresh processes", cold.cold_start),
     "wall-split": ("splitting the wall", level2.wall_split),
@@ -47,7 +48,8 @@ def satisfy(need: Need, bench: Bench, facts: Facts) -> Facts:
     if need.instrument in _REFINEMENTS and _is_long(facts, bench):
         return _without(need, facts, "left out: one call alone takes longer than the time budget; give more with --time-budget")
     label, instrument = _INSTRUMENTS[need.instrument]
-    bench.report(label, None)
+    if label:
+        bench.report(label, None)
     if need.instrument == "samples":
         return instrument(bench, facts)
     try:

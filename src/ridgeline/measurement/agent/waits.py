@@ -8,6 +8,7 @@ from ridgeline.core import BackendUnavailable, Quantity, WaitTable, quotient
 from ridgeline.targets import ProcessFlavour, PythonFlavour, TargetSpec
 from ridgeline.targets import prepare as prepare_target
 
+from ..instrumented import failing_under
 from ..medians import median_of
 from .level3 import burst
 from .target import inside
@@ -27,6 +28,7 @@ def timed_waits(spec: TargetSpec, seconds: float) -> WaitsReport:
 
     Raises:
         BackendUnavailable: not a Python target.
+        TargetFailed: the program does not run with its waits timed.
     """
     from ..waits import observe
 
@@ -37,7 +39,8 @@ def timed_waits(spec: TargetSpec, seconds: float) -> WaitsReport:
         raise BackendUnavailable("a Python program whose waits are timed", found=f"a {prepared.info.kind} target", remedy="give a Python function")
     call()
     before = burst(call, prepared.synchronise, seconds / 4)
-    table = observe(lambda: load(None), synchronise=prepared.synchronise, seconds=seconds, user_files=prepared.user_files)
+    with failing_under("the program to run with its waits timed", "the stopwatches are", prepared.user_files):
+        table = observe(lambda: load(None), synchronise=prepared.synchronise, seconds=seconds, user_files=prepared.user_files)
     after = burst(call, prepared.synchronise, seconds / 4)
     clean = median_of([*before, *after], "clean calls before and after the timed ones")
     return WaitsReport(table=table, ratio=quotient(table.wall_s, clean, "1", origin="with waits timed ÷ clean calls of the same minute"))

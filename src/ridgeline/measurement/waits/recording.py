@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from time import perf_counter  # bound before the target is loaded, which may replace it in its module
 from typing import Any
 
 from ridgeline.core import WaitTable
+from ridgeline.targets.source import imported_anew
 
 from ..medians import median_of
 from .sampler import Sampler
@@ -41,8 +41,8 @@ def observe(
         Exception: whatever the target raises.
     """
     recorder = Recorder(tuple(user_files))
-    forget_modules(user_files)
-    with Wrapping(recorder) as wrapping:
+    # Locks that the user's modules made before are not watched.
+    with imported_anew(user_files), Wrapping(recorder) as wrapping:
         call = load()
         _once(call, synchronise)
         wrapping.cover()
@@ -66,14 +66,6 @@ def _calls(recorder: Recorder, call: Callable[[], Any], synchronise: Callable[[A
         walls.append(perf_counter() - before)
         recorder.next_call()
     return walls
-
-
-def forget_modules(files: Sequence[str]) -> None:
-    """Let the user's modules be imported anew: locks that they made before are not watched."""
-    own = frozenset(files)
-    for name, module in list(sys.modules.items()):
-        if getattr(module, "__file__", None) in own and name != "__main__":
-            del sys.modules[name]
 
 
 def _once(call: Callable[[], Any], synchronise: Callable[[Any], None] | None) -> None:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import ast
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ridgeline.core import OpTable, RidgelineError, TargetFailed
+from ridgeline.core import OpTable
+from ridgeline.targets.source import imported_anew
 
+from ...instrumented import failing_under
 from .iteration import Iteration, Track, lend, same_way, snapshot
 from .recorder import LONG_NS, Recorder
 from .repeats import repeats
@@ -74,27 +75,9 @@ def detailed_call(
 def _recording(user_files: Sequence[str]) -> Iterator[Recorder]:
     """A recorder at work; what goes wrong meanwhile is the target's failure."""
     recorder = Recorder()
-    try:
-        with recorder.installed(), _imported_anew(user_files):
-            yield recorder
-    except RidgelineError:
-        raise
-    except (Exception, SystemExit) as error:
-        found = f"{type(error).__name__}: {error}{_place(error, recorder.sites.files)}"
-        remedy = "if it runs on its own, the rewritten source is at fault; the other levels do without it"
-        raise TargetFailed("the program to run with its calls recorded", found=found, remedy=remedy) from error
-
-
-@contextmanager
-def _imported_anew(files: Sequence[str]) -> Iterator[None]:
-    own = {name: module for name, module in sys.modules.items() if name != "__main__" and getattr(module, "__file__", None) in files}
-    for name in own:
-        del sys.modules[name]
-    try:
-        yield
-    finally:
-        # What the clean program pickles is looked up by name, so its own modules must be found there.
-        sys.modules.update(own)
+    failing = failing_under("the program to run with its calls recorded", "the rewritten source is", recorder.sites.files)
+    with failing, recorder.installed(), imported_anew(user_files):
+        yield recorder
 
 
 def _profiled(recorder: Recorder, call: Callable[[], Any], iterations: int, budget_s: float, report: Callable[[Any], None]) -> OpTable:
@@ -149,12 +132,3 @@ def _slow_sites(iteration: Iteration) -> set[int]:
         for event in track.events:
             spent.setdefault(event.site, []).append(event.end_ns - event.start_ns)
     return {site for site, spans in spent.items() if sum(spans) >= LONG_NS * len(spans)}
-
-
-def _place(error: BaseException, files: Sequence[str] | set[str]) -> str:
-    place, trace = "", error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename in files:
-            place = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
