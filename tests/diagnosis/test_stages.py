@@ -194,6 +194,48 @@ def test_where_the_bottleneck_lies():
     assert diagnose(given).bottleneck.where.stage == "frame / infer"
 
 
+def test_models_inside_stages_change_nothing_but_what_is_said_of_them():
+    model = {"model": True, "interpreter": None}
+    parts = [stage("read", 14), stage("infer", 9)]
+    plain = table(*parts)
+    inside = (stage("model: a", 5, parent=1, **model), stage("model: b", 3, parent=1, **model), stage("model: c", 2, **model))
+    watched = table(
+        *(msgspec.structs.replace(part, models_s=exact(s, "s")) for part, s in zip(parts, (0.0, 0.008), strict=True)), *inside, wall_ms=23
+    )
+    watched = msgspec.structs.replace(watched, models_s=exact(0.010, "s"))
+    assert pipelined(watched, cores=4).speedup == pipelined(plain, cores=4).speedup
+    one, other = diagnose(with_stages(plain)), diagnose(with_stages(watched))
+    assert (other.bottleneck, other.actions) == (one.bottleneck, one.actions)
+    assert (one.models_share, other.models_share) == (None, pytest.approx(10 / 23))
+    assert [(part.model, part.models_share) for part in other.stages] == [
+        (False, 0.0), (False, pytest.approx(8 / 9)), (True, None), (True, None), (True, None),
+    ]  # fmt: skip
+    assert [way.name for way in budgeted("20ms", watched, wall_s=0.023).budget_state.shrink] == ["the whole call", "read", "infer"]
+
+
+def test_a_place_in_a_model_lies_in_the_stage_around_it():
+    net, other = (StageLine(site=Site(file="net.py", line=line, function="f"), samples=40) for line in (7, 8))
+    parts = (stage("infer", 8), stage("model: Net", 7, parent=0, model=True, lines=(net,)), stage("model: Late", 2, model=True, lines=(other,)))
+    given = with_stages(table(*parts, wall_ms=10))
+    assert stage_of(given, Where(file="net.py", line=7)) == "infer"
+    assert stage_of(given, Where(file="net.py", line=8)) is None
+    alone = with_stages(table(stage("model: Net", 8, model=True, lines=(net,)), automatic=True))
+    assert stage_of(alone, Where(file="net.py", line=7)) == "model: Net"
+
+
+def test_cpus_known_within_bounds_promise_the_least_at_the_low_end_and_the_most_at_the_high():
+    def roughly(*ranges):
+        return table(*(stage(str(index), 10, busy=None, busy_range=bounds) for index, bounds in enumerate(ranges)))
+
+    def known(busy):
+        return table(stage("0", 10, busy=busy), stage("1", 10, busy=busy))
+
+    rough = roughly((0.5, 2.0), (0.5, 2.0))
+    assert pipelined(rough, cores=2).speedup == pipelined(known(2.0), cores=2).speedup == pytest.approx((1.0, 1.0))
+    assert pipelined(rough, cores=2, hopeful=True).speedup == pipelined(known(0.5), cores=2).speedup
+    assert pipelined(roughly(None, None), cores=2).speedup == pipelined(known(1.0), cores=2).speedup
+
+
 def test_stages_are_asked_for_only_where_there_are_marks():
     given = msgspec.structs.replace(facts([row("dull", 0.01)]), target=TargetInfo(spec="x", kind="python", name="x"))
     assert not isinstance(next_step(given), Need)

@@ -36,6 +36,39 @@ def test_overlap_is_said_and_nothing_counted_twice(empty_diagnosis: Diagnosis) -
     assert bars.rows[0].note == "50% of it beside other stages"
 
 
+def test_which_part_is_the_model_is_said_of_each_stage_and_of_the_whole(empty_diagnosis: Diagnosis) -> None:
+    stages = (
+        _stage("read", 0.6, models_share=0.92), _stage("model: net.onnx", 0.55, parent="read", model=True), _stage("cut", 0.3, models_share=0.0),
+        _stage("model: late", 0.05, model=True),
+    )  # fmt: skip
+    bars, table = stage_blocks(msgspec.structs.replace(empty_diagnosis, stages=stages, models_share=0.6))
+    assert isinstance(bars, Bars)
+    assert isinstance(table, Table)
+    assert bars.caption == "stages, shares of the end-to-end time; calls of models: 60.0% of it"
+    assert [(row.label, row.note) for row in bars.rows] == [("read", "of which in models: 92%"), ("cut", ""), ("outside any stage", "")]
+    assert format_cell(bars.rows[-1].cell) == "10.0%"
+    assert [format_cell(row[0]) for row in table.rows] == ["read", "read / model: net.onnx", "cut", "model: late"]
+
+
+def test_models_push_no_stage_from_the_page(empty_diagnosis: Diagnosis) -> None:
+    stages = tuple(_stage(f"s{i}", 0.001) for i in range(10)) + tuple(_stage(f"model: {i}", 0.05, model=True) for i in range(20))
+    table = stage_blocks(msgspec.structs.replace(empty_diagnosis, stages=stages))[1]
+    assert isinstance(table, Table)
+    assert [format_cell(row[0]) for row in table.rows][:10] == [f"s{i}" for i in range(10)]
+
+
+def test_cpus_busy_that_are_known_too_roughly_have_their_reason(empty_diagnosis: Diagnosis) -> None:
+    stages = (_stage("cut", 0.5, busy_range=(1.0, 2.0)), _stage("read", 0.4, busy_cpus=1.5, busy_range=(1.4, 1.6)), _stage("old", 0.1))
+    table = stage_blocks(msgspec.structs.replace(empty_diagnosis, stages=stages))[1]
+    assert isinstance(table, Table)
+    cut, read, old = (row[6] for row in table.rows)
+    assert (format_cell(cut), format_cell(old)) == ("—", "—")
+    assert format_cell(read) == "1.50"
+    assert "ticks" in repr(cut)
+    assert "between 1 and 2" in repr(cut)
+    assert "not looked at" in repr(old)
+
+
 def test_the_time_of_a_single_call_has_no_interval(empty_diagnosis: Diagnosis) -> None:
     stages = (_stage("once", 0.5, interval_s=(0.05, 0.05)), _stage("often", 0.3, interval_s=(0.02, 0.04)))
     table = stage_blocks(msgspec.structs.replace(empty_diagnosis, stages=stages))[1]

@@ -30,9 +30,12 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
         overlapped_s: seconds in which another stage that is neither around nor inside it ran as well.
         device_s: seconds on an asynchronous device by its own events; null where there is none.
         site: where it is entered.
-        busy_cpus: CPUs that the whole process kept busy while it ran; null where that was not looked at.
+        busy_cpus: CPUs that the whole process kept busy while it ran; null where that was not looked at, or is known too roughly.
+        busy_range: (low, high) within which that number lies for certain; null where it was not looked at.
         interpreter: share of its time in which its thread ran the Python interpreter, which only one thread can; null as above.
         lines: lines seen in it, most samples first.
+        model: whether this is the call of a model that ridgeline found by itself: no stage of the program's own, and nothing is nested in it.
+        models_s: seconds of it in calls of models; null where none was seen in the whole call of the target.
     """
 
     name: str
@@ -47,6 +50,9 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     busy_cpus: float | None = None
     interpreter: float | None = None
     lines: tuple[StageLine, ...] = ()
+    busy_range: tuple[float, float] | None = None
+    model: bool = False
+    models_s: Quantity | None = None
 
 
 class StageTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +61,7 @@ class StageTable(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         stages: the stages.
         wall_s: wall of the calls in which they were timed.
-        covered_s: union of all stage intervals, seconds.
+        covered_s: union of the intervals of all stages, seconds; of the program's own, where it marks some.
         instrument: how they were taken, with the cost of one.
         iterations: calls of the target that were timed.
         automatic: whether the program marks none itself and these are the calls of its models.
@@ -65,6 +71,7 @@ class StageTable(msgspec.Struct, frozen=True, kw_only=True):
         merged: entries in one call that share the row `(other stages)`, since the program makes up more names than are kept apart.
         left_out: stages that are not in the table, the smallest ones.
         child_processes: child processes seen in a call, at least; what they did and their stages are not in the table.
+        models_s: union of the calls of models, inside stages and outside, seconds; null where none was seen.
     """
 
     stages: tuple[Stage, ...]
@@ -79,3 +86,4 @@ class StageTable(msgspec.Struct, frozen=True, kw_only=True):
     merged: float = 0.0
     left_out: int = 0
     child_processes: int = 0
+    models_s: Quantity | None = None

@@ -98,7 +98,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         parent: name of the stage it is nested in.
-        calls, own_s, overlapped_s, device_s, lanes, busy_cpus, interpreter: as in `core.Stage`.
+        calls, own_s, overlapped_s, device_s, lanes, busy_cpus, busy_range, interpreter, model: as in `core.Stage`.
+        models_share: part of its own time that it is in calls of models; null for these themselves, and where none was seen.
         interval_s: (low, high) of `median_s`.
         where: where it is entered.
     """
@@ -116,6 +117,9 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     busy_cpus: float | None = None
     interpreter: float | None = None
     where: Where | None = None
+    busy_range: tuple[float, float] | None = None
+    model: bool = False
+    models_share: float | None = None
 
 
 class OperatorSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -337,7 +341,10 @@ class BudgetReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.diagnosis/1"):
-    """The page as data; the contract of `ridgeline diagnose --json`. Seconds, bytes, FLOP throughout; `threads` is 0 where the target decides."""
+    """The page as data; the contract of `ridgeline diagnose --json`. Seconds, bytes, FLOP throughout; `threads` is 0 where the target decides.
+
+    `models_share` is the part of the end-to-end time in calls of models, found beside the stages; null where none was seen.
+    """
 
     target: str
     machine: str
@@ -368,6 +375,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", t
     command: str = ""
     untried: tuple[Untried, ...] = ()
     budget_state: BudgetReport | None = None
+    models_share: float | None = None
 
     def _repr_html_(self) -> str | None:
         """Its fragment for a notebook."""

@@ -19,7 +19,7 @@ from ridgeline.stats import minimum_samples
 
 from .case import Case
 from .ground_truth import ground_truth
-from .stages import overlapping, share_of_stage, stage_table
+from .stages import overlapping, share_of_stage, stage_table, top_stages
 
 __all__ = ["budget_report"]
 
@@ -88,7 +88,7 @@ def _ways(case: Case, call_s: float, excess_s: float) -> Iterator[Shrink]:
     yield _way("the whole call", "call", call_s, excess_s)
     table = stage_table(case.facts)
     if table is not None:
-        top = sorted((stage for stage in table.stages if stage.parent is None), key=lambda stage: -stage.total_s.value)
+        top = sorted(top_stages(table), key=lambda stage: -stage.total_s.value)
         if overlapping(table):
             # Beside others only the longest shortens the call, and only until the next one is the longest.
             spare = share_of_stage(case, top[0].total_s.value - top[1].total_s.value) * call_s if len(top) > 1 else call_s

@@ -1,7 +1,8 @@
 """Level 2 as it is reported, and which stage a place lies in.
 
 Shares are of the end-to-end time: for a function of the calls in which the stages were timed, for a script, whose stages are timed in a process that
-has been started already, of the whole run with its start. A perturbed level loses its stages.
+has been started already, of the whole run with its start. A perturbed level loses its stages. The calls of models inside the stages that a program
+marks stand beside: what is said of stages is said of the marked ones.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from ridgeline.core import Caution, Facts, Stage, StageSummary, StageTable, Wher
 
 from .case import Case
 
-__all__ = ["overlapping", "share_of_stage", "stage_cautions", "stage_of", "stage_path", "stage_summaries", "stage_table", "with_stage"]
+__all__ = [
+    "models_share", "overlapping", "share_of_stage", "stage_cautions", "stage_of", "stage_path", "stage_summaries", "stage_table", "top_stages",
+    "with_stage",
+]  # fmt: skip
 
 #: Names of open stages that are said.
 _SAID = 4
@@ -69,9 +73,20 @@ def share_of_stage(case: Case, seconds: float) -> float:
     return min(1.0, seconds / wall) if wall > 0 else 0.0
 
 
+def top_stages(table: StageTable) -> list[Stage]:
+    """The outermost stages: the program's own, or the calls of its models where it marks none."""
+    return [stage for stage in table.stages if stage.parent is None and (table.automatic or not stage.model)]
+
+
+def models_share(case: Case) -> float | None:
+    """Part of the end-to-end time in calls of models, `None` where none was seen."""
+    table = stage_table(case.facts)
+    return share_of_stage(case, table.models_s.value) if table is not None and table.models_s is not None else None
+
+
 def overlapping(table: StageTable) -> bool:
     """Whether top-level stages already run beside each other for more than a tenth of their time."""
-    top = [stage for stage in table.stages if stage.parent is None]
+    top = top_stages(table)
     return sum(stage.overlapped_s for stage in top) > _OVERLAPS * sum(stage.total_s.value for stage in top)
 
 
@@ -101,24 +116,38 @@ def stage_summaries(case: Case) -> Iterator[StageSummary]:
             device_s=stage.device_s.value if stage.device_s is not None else None,
             lanes=stage.lanes,
             busy_cpus=stage.busy_cpus,
+            busy_range=stage.busy_range,
+            model=stage.model,
+            models_share=_part(stage),
             interpreter=stage.interpreter,
             where=Where(function=site.function, file=site.file, line=site.line) if site is not None else None,
         )
 
 
+def _part(stage: Stage) -> float | None:
+    """Part of a stage's time in models."""
+    if stage.models_s is None or stage.total_s.value <= 0:
+        return None
+    return min(1.0, stage.models_s.value / stage.total_s.value)
+
+
 def stage_of(facts: Facts, where: Where) -> str | None:
     """The stage in which a place was seen running, with those around it; `None` where it was seen in none.
 
-    By its line, else by its function: the stage with the most samples there.
+    By its line, else by its function: the stage with the most samples there. What runs in the call of a model is in the marked stage around it.
     """
     table = facts.stages
     if table is None or where.file is None:
         return None
     for by_line in (True, False):
-        counts = [(_samples(stage, where, by_line=by_line), -index) for index, stage in enumerate(table.stages)]
-        most, index = max(counts, default=(0, 0))
-        if most > 0:
-            return stage_path(table, table.stages[-index])
+        counts: dict[int, int] = {}
+        for index, stage in enumerate(table.stages):
+            said = index if table.automatic or not stage.model else stage.parent
+            if said is not None:
+                counts[said] = counts.get(said, 0) + _samples(stage, where, by_line=by_line)
+        index = max(counts, key=lambda index: (counts[index], -index), default=-1)
+        if index >= 0 and counts[index] > 0:
+            return stage_path(table, table.stages[index])
     return None
 
 

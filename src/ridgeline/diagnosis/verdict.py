@@ -36,7 +36,7 @@ from .ground_truth import ground_truth
 from .judge import BOUND_HIGH, BOUND_LOW, Judged
 from .partitions import partition_summary
 from .promise import place, promise
-from .stages import stage_cautions, stage_summaries, with_stage
+from .stages import models_share, stage_cautions, stage_summaries, with_stage
 from .trials import confirms, judged_trials
 from .weighed import weighed
 
@@ -96,6 +96,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         wall_split=WallShares(**{name: getattr(split, name).value for name in WallShares.__struct_fields__}) if split else None,
         levels=tuple(_levels(facts)),
         stages=tuple(stage_summaries(case)),
+        models_share=models_share(case),
         operators=tuple(_operator(case, part, top) for part in sorted(case.judged, key=lambda p: -p.row.total_s.value)),
         overhead=_overhead(facts),
         partitions=partition_summary(facts.partitions),
@@ -188,7 +189,9 @@ def _what_binds(case: Case, top: Finding | None) -> str:
 
 
 def _who(top: Finding) -> str:
-    """Whose share it is: a share of many operators is not that of the largest."""
+    """Whose share it is: a share of many operators is not that of the largest, and what a count costs is that of none of them."""
+    if top.of_a_count:
+        return f"{top.operators} operators, most often {place(top.where)}"
     more = top.operators - 1
     return place(top.where) + (f" and {more} more operator{'s' * (more > 1)}" if more > 0 else "")
 

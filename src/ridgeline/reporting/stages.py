@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ridgeline.core import Diagnosis, Shrink, StageSummary
+from ridgeline.core.units import format_share
 
 from .page import Bars, Block, Cell, Column, Pair, Table, count, missing, number, seconds, share, words
 from .text import shorten
@@ -35,7 +36,7 @@ def stage_blocks(diagnosis: Diagnosis) -> list[Block]:
     blocks: list[Block] = []
     stages = diagnosis.stages
     if stages:
-        blocks.append(Bars(caption="stages, shares of the end-to-end time", rows=tuple(_bars(stages))))
+        blocks.append(Bars(caption=f"stages, shares of the end-to-end time{_whole(diagnosis)}", rows=tuple(_bars(stages))))
         rows = tuple(_row(stage) for stage in _largest(stages))
         note = f"{len(stages) - STAGES_SHOWN} smaller ones in the JSON." if len(stages) > STAGES_SHOWN else ""
         caption = "stages in order of first entry; overlapped: while another one that is neither around nor inside it ran as well"
@@ -46,8 +47,14 @@ def stage_blocks(diagnosis: Diagnosis) -> list[Block]:
     return blocks
 
 
+def _whole(diagnosis: Diagnosis) -> str:
+    """Which fraction is the model, in the whole."""
+    return f"; calls of models: {format_share(diagnosis.models_share)} of it" if diagnosis.models_share is not None else ""
+
+
 def _bars(stages: tuple[StageSummary, ...]) -> list[Pair]:
-    top = [stage for stage in stages if stage.parent is None]
+    marked = [stage for stage in stages if not stage.model] or stages
+    top = [stage for stage in marked if stage.parent is None]
     rows = [Pair(label=shorten(stage.name, _LABEL), cell=share(stage.share), note=_beside(stage)) for stage in _largest(top)]
     serial = not any(stage.overlapped_s for stage in top)
     rest = 1.0 - sum(stage.share for stage in top)
@@ -56,15 +63,24 @@ def _bars(stages: tuple[StageSummary, ...]) -> list[Pair]:
 
 
 def _largest(stages: Sequence[StageSummary]) -> list[StageSummary]:
-    """As many as are shown, in the order in which they stood."""
-    kept = sorted(range(len(stages)), key=lambda index: -stages[index].share)[:STAGES_SHOWN]
+    """As many as are shown, in the order in which they stood; what the program marks comes before its models."""
+    kept = sorted(range(len(stages)), key=lambda index: (stages[index].model, -stages[index].share))[:STAGES_SHOWN]
     return [stages[index] for index in sorted(kept)]
 
 
 def _beside(stage: StageSummary) -> str:
-    if stage.overlapped_s is None or not stage.median_s or stage.overlapped_s < _LITTLE * stage.median_s:
-        return ""
-    return f"{stage.overlapped_s / stage.median_s:.0%} of it beside other stages"
+    said = [f"of which in models: {stage.models_share:.0%}"] if stage.models_share else []
+    if stage.overlapped_s is not None and stage.median_s and stage.overlapped_s >= _LITTLE * stage.median_s:
+        said.append(f"{stage.overlapped_s / stage.median_s:.0%} of it beside other stages")
+    return "; ".join(said)
+
+
+def _roughly(stage: StageSummary, unseen: str) -> str:
+    """Why CPUs busy are not said."""
+    if stage.busy_range is None:
+        return unseen
+    low, high = stage.busy_range
+    return f"too short an entry for the kernel's ticks, by which other threads are booked: between {low:.2g} and {high:.2g}"
 
 
 def _spread(stage: StageSummary) -> tuple[float, float] | None:
@@ -74,11 +90,12 @@ def _spread(stage: StageSummary) -> tuple[float, float] | None:
 
 def _row(stage: StageSummary) -> tuple[Cell, ...]:
     unseen = "it was not looked at more closely"
+    busy = number(stage.busy_cpus, "fraction", reason=_roughly(stage, unseen))
     device = f"device {stage.device_s:.3g} s by its events; " if stage.device_s is not None else ""
     name = stage.name if stage.parent is None else f"{stage.parent} / {stage.name}"
     return (
         words(name), count(stage.calls, unseen), seconds(stage.median_s, _spread(stage)), share(stage.share), seconds(stage.own_s, reason=unseen),
-        seconds(stage.overlapped_s, reason=unseen), number(stage.busy_cpus, "fraction", reason=unseen), share(stage.interpreter, unseen),
+        seconds(stage.overlapped_s, reason=unseen), busy, share(stage.interpreter, unseen),
         words(device + ", ".join(stage.lanes), unseen),
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import threading
 import types
@@ -14,7 +15,7 @@ import ridgeline
 from ridgeline.core import TargetInfo
 from ridgeline.measurement.stages.marks import marks_of
 from ridgeline.measurement.stages.measure import entry_cost_s, measure_stages
-from ridgeline.measurement.stages.models import model_stages
+from ridgeline.measurement.stages.models import model_stages, watching_cost_s
 from ridgeline.measurement.stages.recorder import recording
 from ridgeline.measurement.stages.table import table_of
 from ridgeline.targets import Prepared, ProcessFlavour
@@ -87,7 +88,7 @@ def test_a_call_without_stages_or_models_is_made_few_times():
     calls = []
     report = measure_stages(lambda: calls.append(None), seconds=5.0)
     assert report.table.stages == ()
-    assert len(calls) == 4  # a clean and a recorded one, twice: for marks, then for models
+    assert len(calls) == 2  # a clean and a recorded one, which hears marks and models
 
 
 def test_a_failing_call_leaves_no_recorder_behind():
@@ -112,6 +113,63 @@ def test_the_outermost_model_is_a_stage():
     assert torch.nn.Module.__call__ is before
 
 
+def test_models_inside_marked_stages_are_told_apart():
+    torch = pytest.importorskip("torch")
+    net, head = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512)), torch.nn.Linear(512, 512)
+
+    def call():
+        with ridgeline.stage("prepare"):
+            x = torch.ones(2048, 512)
+        with ridgeline.stage("infer"):
+            x = head(net(x))
+        with ridgeline.stage("model: Linear"):  # by chance what ridgeline would call it
+            head(x)
+
+    table = measure_stages(call, seconds=0.2).table
+    assert not table.automatic
+    assert [(s.name, s.parent, s.model, s.calls) for s in table.stages] == [
+        ("prepare", None, False, 1.0),
+        ("infer", None, False, 1.0),
+        ("model: Linear", None, False, 1.0),
+        ("model: Sequential", 1, True, 1.0),
+        ("model: Linear", 1, True, 1.0),
+        ("model: Linear", 2, True, 1.0),
+    ]
+    prepare, infer, *_ = table.stages
+    assert prepare.models_s.value == 0.0
+    assert 0.5 * infer.total_s.value < infer.models_s.value <= infer.total_s.value
+    assert infer.own_s.value < 0.5 * infer.total_s.value
+    assert table.models_s.value >= infer.models_s.value
+    assert table.stages[3].site.file == __file__
+    assert "calls of models" in table.instrument
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_stages_do_not_pay_for_models_that_are_too_small_to_watch(monkeypatch, marked):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr("ridgeline.measurement.stages.measure.watching_cost_s", lambda: (1.0, 1.0))
+    net = torch.nn.Identity()
+
+    def call():
+        with ridgeline.stage("all") if marked else contextlib.nullcontext():
+            net(1)
+
+    report = measure_stages(call, seconds=0.05)
+    if marked:
+        assert [(stage.name, stage.models_s) for stage in report.table.stages] == [("all", None)]
+        assert "not told apart" in report.table.instrument
+        assert report.ratio.high < 1e3
+    else:
+        assert [stage.name for stage in report.table.stages] == ["model: Identity"]
+        assert report.ratio.high > 1e3  # what watching costs is said where it cannot be avoided
+
+
+def test_watching_a_model_has_a_cost():
+    outer, inner = watching_cost_s(200)
+    assert 0 < inner < 1e-3
+    assert 0 < outer < 1e-3
+
+
 def test_a_session_is_named_after_its_file(monkeypatch):
     class Session:
         _model_path = "/models/net.onnx"
@@ -131,6 +189,9 @@ def test_a_session_is_named_after_its_file(monkeypatch):
     with recording() as found, model_stages():
         assert InferenceSession().run(None, {}) == "inner"
     assert [found.names[index] for index in found.events["name"]] == ["model: net.onnx"]
+    assert found.models == {0}
+    assert found.entered
+    assert not found.marked
     assert InferenceSession.run is original
     assert "run" not in vars(InferenceSession)
 

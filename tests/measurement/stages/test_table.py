@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ridgeline.core import Site
 from ridgeline.measurement.stages.device import DeviceSpans
-from ridgeline.measurement.stages.looks import _looks
+from ridgeline.measurement.stages.looks import _Booking, _looks
 from ridgeline.measurement.stages.recorder import EVENT, Recording
 from ridgeline.measurement.stages.table import table_of
 
@@ -169,7 +169,9 @@ def test_a_closer_look_divides_samples_and_clocks():
     interpreted = np.array([True] * 9 + [False] * 21)
     line = Site(file="a.py", line=3, function="f")
     found.idents = (7,)
-    looks = _looks(found, interpreted, [(at * MS, ident, line) for at, ident in ((5, 7), (6, 7), (20, 7), (99, 7), (40, 8))], 7)
+    looks = _looks(
+        found, interpreted, [(at * MS, ident, line) for at, ident in ((5, 7), (6, 7), (20, 7), (99, 7), (40, 8))], 7, _Booking(2, 4 * MS, 20 * MS)
+    )
     python, native, asleep = (looks.of((name,)) for name in ("python", "native", "asleep"))
     assert (python.interpreter, native.interpreter, asleep.interpreter) == (pytest.approx(0.9), 0.0, 0.0)
     assert (python.busy_cpus, native.busy_cpus, asleep.busy_cpus) == (pytest.approx(1.0), pytest.approx(2.0), 0.0)
@@ -182,4 +184,127 @@ def test_a_closer_look_divides_samples_and_clocks():
 def test_of_the_shortest_entries_nobody_knows_how_many_cpus_they_kept_busy(ms, known):
     found = made(("tiny", 0, ms, -1, "main"), ("tiny", 1, 1 + ms, -1, "main"))
     found.events["process_cpu_ns"] = ms * MS
-    assert (_looks(found, np.zeros(0, bool), [], 7).of(("tiny",)).busy_cpus is not None) is known
+    assert (_looks(found, np.zeros(0, bool), [], 7, _Booking(2, 4 * MS, 0)).of(("tiny",)).busy_cpus is not None) is known
+
+
+def looked(ms: float, booked_ms: float, own_ms: float, booking: _Booking, entries: int = 1):
+    """One stage of so many entries of a length, each with what the clocks of the process and of the thread have moved by."""
+    found = made(*(("s", index * 2 * ms, (index * 2 + 1) * ms, -1, "main") for index in range(entries)))
+    found.events["process_cpu_ns"], found.events["cpu_ns"] = int(booked_ms * MS), int(own_ms * MS)
+    found.idents = (7,)
+    return _looks(found, np.zeros(0, bool), [], 7, booking).of(("s",))
+
+
+def test_a_tick_of_another_thread_is_not_cpus_busy():
+    """936 µs in which the clock of the process moved by a tick of 4 ms beside the thread's own time: 5.3 CPUs of 2."""
+    look = looked(0.936, 4.936, 0.936, _Booking(2, 4 * MS, 900 * MS))
+    assert look.busy_cpus is None
+    assert look.busy_range == (pytest.approx(1.0), 2.0)
+
+
+def test_where_no_other_thread_ran_the_clock_is_exact():
+    look = looked(0.936, 0.468, 0.468, _Booking(64, 4 * MS, 0))
+    assert look.busy_cpus == pytest.approx(0.5)
+    assert look.busy_range == (pytest.approx(0.5), pytest.approx(0.5))
+    # What the others took in all bounds what many short entries can have of it, however many CPUs there are.
+    many = looked(1.0, 0.5, 0.5, _Booking(64, 4 * MS, 5 * MS), entries=50)
+    assert many.busy_cpus == pytest.approx(0.5)
+    assert many.busy_range == (pytest.approx(0.5), pytest.approx(0.6))
+
+
+@settings(deadline=None)
+@given(
+    st.floats(0.03, 500), st.floats(0, 2000), st.floats(0, 1.2), st.integers(1, 64), st.floats(0, 1e4), st.integers(1, 5)
+)  # fmt: skip
+def test_cpus_busy_are_within_their_range_and_never_beyond_the_machine(ms, booked, own, cpus, others, entries):
+    look = looked(ms, booked, own * min(ms, booked), _Booking(cpus, 4 * MS, others * MS), entries)
+    low, high = look.busy_range
+    assert 0.0 <= low <= high <= cpus
+    assert look.busy_cpus is None or (low <= look.busy_cpus <= high and high - low <= 1.0 + 1e-9)
+
+
+def with_models(recording: Recording, *names: str) -> Recording:
+    recording.models = frozenset(index for index, name in enumerate(recording.names) if name in names)
+    return recording
+
+
+def test_the_calls_of_models_are_in_the_stage_around_them():
+    entries = (
+        ("read", 0, 10, -1, "main"),
+        ("net", 1, 4, 0, "main"),
+        ("net", 5, 9, 0, "main"),
+        ("cut", 10, 12, -1, "main"),
+        ("net", 12, 15, -1, "main"),
+    )
+    table = table_of([with_models(made(*entries, wall_ms=20), "net")])
+    read, cut, outside, inside = table.stages
+    assert [(s.name, s.parent, s.model) for s in table.stages] == [("read", None, False), ("cut", None, False), ("net", None, True), ("net", 0, True)]
+    assert (inside.calls, inside.total_s.value, outside.total_s.value) == (2.0, pytest.approx(0.007), pytest.approx(0.003))
+    assert (read.own_s.value, read.models_s.value, cut.models_s.value) == (pytest.approx(0.003), pytest.approx(0.007), 0.0)
+    assert inside.models_s is None
+    assert table.models_s.value == pytest.approx(0.010)
+    assert table.covered_s.value == pytest.approx(0.012)
+    assert table_of([made(*entries)]).models_s is None
+
+
+def test_a_stage_inside_a_model_stays_where_it_is_and_is_in_the_model():
+    entries = (("net", 0, 10, -1, "main"), ("attention", 2, 6, 0, "main"), ("attention", 11, 12, -1, "main"))
+    net, attention = table_of([with_models(made(*entries), "net")]).stages
+    assert (attention.parent, attention.calls, attention.total_s.value) == (None, 2.0, pytest.approx(0.005))
+    assert attention.models_s.value == pytest.approx(0.004)
+    assert net.overlapped_s == attention.overlapped_s == 0.0
+
+
+def test_a_model_on_another_thread_is_no_part_of_the_stage_beside_it():
+    table = table_of([with_models(made(("decode", 0, 10, -1, "main"), ("net", 0, 10, -1, "worker")), "net")])
+    assert table.stages[0].models_s.value == 0.0
+    assert table.models_s.value == pytest.approx(0.010)
+
+
+def test_many_models_push_no_stage_out():
+    entries = [(f"stage {index}", index, index + 0.2, -1, "main") for index in range(60)] + [
+        (f"net {i}", 100 + i, 101 + i, -1, "main") for i in range(60)
+    ]
+    table = table_of([with_models(made(*entries, wall_ms=200), *(f"net {index}" for index in range(60)))])
+    assert sum(not stage.model for stage in table.stages) == 60
+    assert (len(table.stages), table.left_out) == (64, 0)
+    assert table.models_s.value == pytest.approx(0.060)
+
+
+def without(recording: Recording, name: str) -> Recording:
+    """The same with the entries of a name left out, each of their children in the next one around."""
+    index = recording.names.index(name) if name in recording.names else -1
+    parents = {int(event["id"]): int(event["parent"]) for event in recording.events}
+    gone = {int(event["id"]) for event in recording.events if event["name"] == index}
+    rest = recording.events[recording.events["name"] != index].copy()
+    for event in rest:
+        while int(event["parent"]) in gone:
+            event["parent"] = parents[int(event["parent"])]
+    fields = {name: getattr(recording, name) for name in ("names", "sites", "lanes", "start_ns", "end_ns")}
+    return Recording(events=rest, **fields)
+
+
+@settings(deadline=None)
+@given(recordings())
+def test_the_programs_stages_are_the_same_with_and_without_models(recording):
+    plain = table_of([without(recording, "c")])
+    table = table_of([with_models(recording, "c")])
+    marked = [stage for stage in table.stages if not stage.model]
+
+    def said(stages, among):
+        return [(s.name, s.calls, s.total_s.value, s.overlapped_s, "" if s.parent is None else among[s.parent].name) for s in stages]
+
+    assert sorted(said(marked, table.stages)) == sorted(said(plain.stages, plain.stages))
+    if marked:
+        assert table.covered_s.value == plain.covered_s.value
+    for stage in marked:
+        assert stage.models_s is None or stage.models_s.value <= stage.total_s.value
+        # A stage without another in it is what it has for itself and what its models take, unless it is in one itself.
+        assert (
+            stage.models_s is None
+            or stage.own_s.value
+            >= stage.total_s.value
+            - stage.models_s.value
+            - sum(s.total_s.value for s in table.stages if s.parent is not None and table.stages[s.parent] is stage and not s.model)
+            - 1e-12
+        )

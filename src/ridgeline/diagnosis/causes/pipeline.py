@@ -14,7 +14,7 @@ from ridgeline.core import Evidence, Quantity, Stage, StageTable, Where
 from ridgeline.core.units import format_quantity
 
 from ..case import Case, Finding, Proposal, Rule, measured_share
-from ..stages import overlapping, share_of_stage, stage_table
+from ..stages import overlapping, share_of_stage, stage_table, top_stages
 
 __all__ = ["Pipelined", "Serialisation", "pipelined"]
 
@@ -71,12 +71,13 @@ class Pipelined:
         return low, max(low, now / max(overlapped, self.rest_s))
 
 
-def pipelined(table: StageTable, cores: float) -> Pipelined | None:
+def pipelined(table: StageTable, cores: float, *, hopeful: bool = False) -> Pipelined | None:
     """What a pipeline of the top-level stages would give; `None` where they overlap already, or there are not two to overlap.
 
     Args:
         table: stages of one call of the target.
         cores: CPUs usable, without those that other processes keep busy; what the stages use now is there in any case.
+        hopeful: of CPUs busy that are known roughly take the least and not the most.
     """
     stages = _items(table)
     serial = sum(stage.total_s.value for stage in stages)
@@ -85,7 +86,7 @@ def pipelined(table: StageTable, cores: float) -> Pipelined | None:
     longest = max(stages, key=lambda stage: stage.total_s.value)
     if longest.total_s.value > _ONE_STAGE * serial:
         return None
-    hard, lock = _bounds(stages, longest, cores), sum(stage.total_s.value * _locked(stage) for stage in stages)
+    hard, lock = _bounds(stages, longest, cores, hopeful), sum(stage.total_s.value * _locked(stage, hopeful) for stage in stages)
     limit, bound = max(hard.items(), key=lambda item: item[1])
     processes = lock > _LOCK_BINDS * bound
     items = min(stage.calls for stage in stages)
@@ -103,24 +104,31 @@ def pipelined(table: StageTable, cores: float) -> Pipelined | None:
 
 def _items(table: StageTable) -> list[Stage]:
     """Top-level stages of some length that are entered about as often as each other."""
-    top = [stage for stage in table.stages if stage.parent is None and stage.total_s.value >= _LEAST_STAGE * table.wall_s.value]
+    top = [stage for stage in top_stages(table) if stage.total_s.value >= _LEAST_STAGE * table.wall_s.value]
     most = max((stage.calls for stage in top), default=0.0)
     return [stage for stage in top if stage.calls >= _ITEM_PART * most]
 
 
-def _bounds(stages: list[Stage], longest: Stage, cores: float) -> dict[str, float]:
+def _bounds(stages: list[Stage], longest: Stage, cores: float, hopeful: bool) -> dict[str, float]:
     serial = sum(stage.total_s.value for stage in stages)
-    busy = sum(stage.total_s.value * (1.0 if stage.busy_cpus is None else stage.busy_cpus) for stage in stages)
+    busy = sum(stage.total_s.value * _busy(stage, hopeful) for stage in stages)
     cpu = busy / max(cores, busy / serial)
     device = sum(stage.device_s.value for stage in stages if stage.device_s is not None)
     return {f"the longest, {longest.name}": longest.total_s.value, "the CPUs": cpu, "the device": device}
 
 
-def _locked(stage: Stage) -> float:
+def _busy(stage: Stage, hopeful: bool) -> float:
+    """CPUs that it keeps busy; where these are known within bounds only, the one that promises less, or the `hopeful` one."""
+    if stage.busy_cpus is not None:
+        return stage.busy_cpus
+    return 1.0 if stage.busy_range is None else stage.busy_range[0 if hopeful else 1]
+
+
+def _locked(stage: Stage, hopeful: bool) -> float:
     """Share of its time under the interpreter's lock; all of it where nobody looked and something ran."""
     if stage.interpreter is not None:
         return stage.interpreter
-    return min(1.0, stage.busy_cpus if stage.busy_cpus is not None else 1.0)
+    return min(1.0, _busy(stage, hopeful))
 
 
 class Serialisation(Rule):
@@ -134,7 +142,7 @@ class Serialisation(Rule):
         # The calls of models that ridgeline found by itself say nothing of what else there is to overlap with.
         if table is None or table.automatic or _once_a_process(case, table):
             return
-        found, alone = pipelined(table, _free(case)), pipelined(table, case.cores)
+        found, alone = pipelined(table, _free(case)), pipelined(table, case.cores, hopeful=True)
         if found is None or alone is None or found.speedup[0] < _LEAST_GAIN:
             return
         # Outside what was timed (the start of a script's process) nothing changes.

@@ -3,13 +3,18 @@
 Taken over calls of their own, since the CPU clocks and the samplers cost more than a stage may: their times never become the stages' times. Program
 counters come from the sampler on the calling thread's CPU clock, each stage knowing how many had been taken when it began and ended; lines come
 from a thread that looks at the calling thread's frames and notes when.
+
+The CPU clock of a process knows of its other threads what the scheduler has booked: Linux books a thread that runs at every tick and when it stops.
+At each end of an entry up to a tick of every other CPU may be booked too early or too late, but never more in all than the other threads have taken.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -35,6 +40,12 @@ _LINE_INTERVAL_S = 2e-3
 _MOST_LINES = 20
 #: Of entries shorter than this on the mean the CPU clocks say mostly what reading them costs.
 _SHORT_NS = 20e3
+#: CPUs busy that are known no better than this to either side are not said.
+_MOST_DOUBT = 0.5
+#: `CLOCK_MONOTONIC_COARSE` of Linux, whose resolution is the scheduler's tick.
+_COARSE_CLOCK = 6
+#: The longest tick in use, where the kernel does not say its own.
+_LONGEST_TICK_S = 0.010
 #: Entries of one pass: their fields are twice as many.
 _MOST_EVENTS = 1 << 18
 
@@ -47,6 +58,7 @@ class Look:
     """What one stage is; see `core.Stage`."""
 
     busy_cpus: float | None = None
+    busy_range: tuple[float, float] | None = None
     interpreter: float | None = None
     lines: tuple[StageLine, ...] = ()
 
@@ -74,12 +86,14 @@ class _Lines(Watcher):
     def __init__(self, watched: int, user_files: frozenset[str]) -> None:
         super().__init__(watched, user_files)
         self.seen: list[Seen] = []
+        self.cpu_ns = 0
 
     def run(self) -> None:
         """Sample until `stop` is set."""
         own = threading.get_ident()
         while not self.stop.wait(_LINE_INTERVAL_S):
             self._look(own)
+        self.cpu_ns = time.thread_time_ns()
 
     def _look(self, own: int) -> None:
         # A function of its own: frames that were kept between two looks would keep the target's locals alive.
@@ -102,6 +116,7 @@ def looked_at(
     thread = threading.Thread(target=watcher.run, daemon=True, name="ridgeline-lines")
     switch_interval = sys.getswitchinterval()
     counters: bytes = b""
+    tick_s, others_ns = _tick_s(), -_others_ns()
     with recording(resources=True, most=_MOST_EVENTS, devices=devices) as found:
         _native.sampler_start(_CPU_INTERVAL_S, 1 << 16)
         try:
@@ -119,11 +134,38 @@ def looked_at(
             with contextlib.suppress(RuntimeError):
                 thread.join()
             sys.setswitchinterval(switch_interval)
+    time.sleep(tick_s)  # whatever ran until now is booked then
+    booking = _Booking(len(os.sched_getaffinity(0)), tick_s * 1e9, others_ns + _others_ns() - watcher.cpu_ns)
     flags = interpreter_flags(np.frombuffer(counters, np.uint64), read_mappings())
-    return _looks(found, flags, watcher.seen, threading.get_ident())
+    return _looks(found, flags, watcher.seen, threading.get_ident(), booking)
 
 
-def _looks(found: Recording, interpreted: NDArray[np.bool_], seen: list[Seen], ident: int) -> Looks:
+@dataclass(frozen=True)
+class _Booking:
+    """How the CPU clock of the process is kept: CPUs, length of a tick, and what all threads but the calling one took meanwhile."""
+
+    cpus: int
+    tick_ns: float
+    others_ns: float
+
+    def doubt_ns(self, entries: int) -> float:
+        """What so many entries together may have too much or too little; one CPU is the thread's own, which is booked when it asks."""
+        return min(entries * (self.cpus - 1) * self.tick_ns, max(0.0, self.others_ns))
+
+
+def _others_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_PROCESS_CPUTIME_ID) - time.clock_gettime_ns(time.CLOCK_THREAD_CPUTIME_ID)
+
+
+def _tick_s() -> float:
+    try:
+        tick_s = time.clock_getres(_COARSE_CLOCK)
+    except OSError:
+        return _LONGEST_TICK_S
+    return tick_s if tick_s >= 1e-4 else _LONGEST_TICK_S  # a kernel without ticks to go by says a nanosecond
+
+
+def _looks(found: Recording, interpreted: NDArray[np.bool_], seen: list[Seen], ident: int, booking: _Booking) -> Looks:
     """Sums by row. Pure arithmetic.
 
     Args:
@@ -131,6 +173,7 @@ def _looks(found: Recording, interpreted: NDArray[np.bool_], seen: list[Seen], i
         interpreted: of each program counter in order, whether it lies in the interpreter.
         seen: lines of all threads.
         ident: the calling thread, whose program counters these are.
+        booking: how the CPU clock of the process is kept.
     """
     rows = rows_of([found])
     of, events = rows.of[0], found.events
@@ -149,10 +192,22 @@ def _looks(found: Recording, interpreted: NDArray[np.bool_], seen: list[Seen], i
             share = min(1.0, float(hits[own].sum() / taken[own].sum() * events["cpu_ns"][own].sum() / wall[own].sum()))
         elif own.any() and wall[own].sum() > 0 and events["cpu_ns"][own].sum() < 0.05 * wall[own].sum():
             share = 0.0  # asleep: nothing was sampled because nothing ran
-        busy = float(events["process_cpu_ns"][part].sum() / wall[part].sum()) if part.any() and wall[part].mean() > _SHORT_NS else None
+        busy, busy_range = _busy(events[part], booking)
         common = tuple(StageLine(site=site, samples=count) for site, count in lines.get(row, Counter()).most_common(_MOST_LINES))
-        looks.found[rows.path(row)] = Look(busy_cpus=busy, interpreter=share, lines=common)
+        looks.found[rows.path(row)] = Look(busy_cpus=busy, busy_range=busy_range, interpreter=share, lines=common)
     return looks
+
+
+def _busy(entries: NDArray[Any], booking: _Booking) -> tuple[float | None, tuple[float, float] | None]:
+    """CPUs that the process kept busy in some entries, `None` where that is known too roughly, and within which bounds for certain."""
+    wall = float((entries["end_ns"] - entries["start_ns"]).sum())
+    if wall <= _SHORT_NS * len(entries):
+        return None, None
+    booked, doubt = float(entries["process_cpu_ns"].sum()), booking.doubt_ns(len(entries))
+    own = min(1.0, float(entries["cpu_ns"].sum()) / wall)
+    low = min(float(booking.cpus), max(own, (booked - doubt) / wall))
+    high = min(float(booking.cpus), max(low, (booked + doubt) / wall))
+    return (min(high, max(low, booked / wall)) if doubt <= _MOST_DOUBT * wall else None), (low, high)
 
 
 def _lines(found: Recording, of: NDArray[np.int64], seen: list[Seen]) -> dict[int, Counter[Site]]:

@@ -13,7 +13,7 @@ from ridgeline.core import Quantity, StageTable
 
 from ..medians import median_of
 from .looks import looked_at
-from .models import model_stages
+from .models import Watched, model_stages, watching_cost_s
 from .recorder import Recording, recording
 from .stage import stage
 from .table import table_of
@@ -24,6 +24,8 @@ _MOST_CALLS = 200
 #: Part of the time that goes to the closer look.
 _LOOK_PART = 0.4
 _COST_ENTRIES = 2000
+#: Models of a program that marks stages are watched where that adds no more than this part of its time by arithmetic.
+_MOST_ADDED = 0.02
 
 
 class StagesReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +44,7 @@ def measure_stages(
     seconds: float = 2.0,
     user_files: Iterable[str] = (),
 ) -> StagesReport:
-    """Record the stages of a warmed-up call, or the calls of its models where it marks none.
+    """Record the stages of a warmed-up call, and the calls of its models; these are its stages where it marks none.
 
     Args:
         call: the workload.
@@ -54,19 +56,23 @@ def measure_stages(
     Returns:
         The table, which is empty where neither a stage nor the call of a model was seen.
     """
-    automatic = False
-    recorded, clean = _in_turn(call, synchronise, wait, (1 - _LOOK_PART) * seconds, contextlib.nullcontext)
-    if not any(found.entered for found in recorded):
-        automatic = True
-        recorded, clean = _in_turn(call, synchronise, wait, (1 - _LOOK_PART) * seconds, model_stages)
+    around: Callable[[], contextlib.AbstractContextManager[Watched | None]] = model_stages
+    recorded, clean, added_s = _in_turn(call, synchronise, wait, (1 - _LOOK_PART) * seconds, around)
+    automatic = any(found.entered for found in recorded) and not any(found.marked for found in recorded)
+    problem = ""
+    if not automatic and added_s > _MOST_ADDED * sum(clean):
+        # A program of very small models: its stages must not pay for that.
+        problem = f"calls of models not told apart, since that would take {added_s / sum(clean):.0%} of the time"
+        around = contextlib.nullcontext
+        recorded, clean, added_s = _in_turn(call, synchronise, wait, (1 - _LOOK_PART) * seconds, around)
     looks = None
     if any(found.entered for found in recorded):
-        with model_stages() if automatic else contextlib.nullcontext():
+        with around():
             looks = looked_at(call, synchronise=synchronise, seconds=_LOOK_PART * seconds, user_files=user_files)
     cost_s = entry_cost_s()
-    table = table_of(recorded, looks=looks, automatic=automatic, cost_s=cost_s)
+    table = table_of(recorded, looks=looks, automatic=automatic, cost_s=cost_s, problem=problem)
     clean_s = median_of(clean, "clean calls between the recorded ones")
-    return StagesReport(table=table, clean_s=clean_s, ratio=_ratio(recorded, clean, cost_s))
+    return StagesReport(table=table, clean_s=clean_s, ratio=_ratio(recorded, clean, cost_s, added_s))
 
 
 def _in_turn(
@@ -74,11 +80,15 @@ def _in_turn(
     synchronise: Callable[[Any], None] | None,
     wait: Callable[[], Any] | None,
     seconds: float,
-    around: Callable[[], contextlib.AbstractContextManager[None]],
-) -> tuple[list[Recording], list[float]]:
-    """Clean and recorded calls in pairs, at least one pair, three where they fit into twice the time; one where nothing is entered."""
+    around: Callable[[], contextlib.AbstractContextManager[Watched | None]],
+) -> tuple[list[Recording], list[float], float]:
+    """Clean and recorded calls in pairs, at least one pair, three where they fit into twice the time; one where nothing is entered.
+
+    With what watching models has added to all the recorded ones, seconds, by arithmetic.
+    """
     recorded: list[Recording] = []
     clean: list[float] = []
+    outer = inner = 0
     before = perf_counter()
 
     def more() -> bool:
@@ -89,19 +99,23 @@ def _in_turn(
         clean_first = len(clean) % 2 == 0  # a drift of the machine meets both kinds alike
         if clean_first:
             clean.append(_timed(call, synchronise))
-        with around(), recording(wait=wait) as found:
+        with around() as watched, recording(wait=wait) as found:
             _timed(call, synchronise)
         if not clean_first:
             clean.append(_timed(call, synchronise))
         recorded.append(found)
-    return recorded, clean
+        if watched is not None:
+            outer, inner = outer + watched.outer, inner + watched.inner
+    of_outer, of_inner = watching_cost_s() if outer else (0.0, 0.0)
+    return recorded, clean, outer * of_outer + inner * of_inner
 
 
-def _ratio(recorded: list[Recording], clean: list[float], cost_s: float) -> Quantity:
+def _ratio(recorded: list[Recording], clean: list[float], cost_s: float, added_s: float) -> Quantity:
     """Recorded ÷ clean, pair by pair; the interval reaches to what the entries cost by arithmetic, since a few pairs may both have been disturbed."""
     walls = [(found.end_ns - found.start_ns) / 1e9 for found in recorded]
     pairs = median_of([wall / max(1e-9, beside) for wall, beside in zip(walls, clean, strict=True)], "")
-    counted = 1.0 + cost_s * sum(len(found.events) + found.missed for found in recorded) / max(1e-9, sum(clean))
+    entries = sum(len(found.events) + found.missed for found in recorded)
+    counted = 1.0 + (cost_s * entries + added_s) / max(1e-9, sum(clean))
     return Quantity(
         value=pairs.value,
         low=min(pairs.low, counted),
@@ -109,7 +123,7 @@ def _ratio(recorded: list[Recording], clean: list[float], cost_s: float) -> Quan
         confidence=pairs.confidence,
         unit="1",
         source="measured",
-        origin="recorded ÷ clean calls in turn, and entries × cost of one",
+        origin="recorded ÷ clean calls in turn, and entries × cost of one, with that of watching models",
     )
 
 

@@ -20,7 +20,7 @@ from ridgeline import _native
 from .children import ChildProcesses
 from .device import DeviceSpans, DeviceTimes
 
-__all__ = ["EVENT", "Recording", "recording"]
+__all__ = ["EVENT", "MODEL", "Recording", "recording"]
 
 # The layout of `struct event` in src/native/stages.c.
 _INT64 = ("id", "parent", "start_ns", "end_ns", "cpu_ns", "process_cpu_ns")
@@ -29,6 +29,8 @@ EVENT = np.dtype([*((name, "i8") for name in _INT64), *((name, "i4") for name in
 #: What a call may enter; beyond it entries are counted and not kept (128 MiB).
 _MOST_EVENTS = 1 << 21
 _OTHER = "(other stages)"
+#: What the names of calls of models begin with until they are shown, so that a stage that a program calls the same is kept apart.
+MODEL = "\x1f"
 #: `LONGEST_NAME` of stages.c, here for the names of threads.
 _LONGEST_NAME = 120
 
@@ -40,6 +42,7 @@ class Recording:
     Attributes:
         events: finished entries in the order in which they ended, dtype `EVENT`; times in ns of the monotonic clock.
         names: of stages, by the events' index; fit to be shown.
+        models: those of these indices that are calls of models and not the program's own stages.
         sites: (file, line, function) that entered each name first.
         lanes: names of threads, by the events' index.
         idents: the same threads as `threading.get_ident` knows them.
@@ -54,6 +57,7 @@ class Recording:
 
     events: NDArray[Any] = field(default_factory=lambda: np.zeros(0, EVENT))
     names: tuple[str, ...] = ()
+    models: frozenset[int] = frozenset()
     sites: tuple[tuple[str, int, str] | None, ...] = ()
     lanes: tuple[str, ...] = ()
     idents: tuple[int, ...] = ()
@@ -70,6 +74,11 @@ class Recording:
     def entered(self) -> bool:
         """Whether any stage was entered."""
         return len(self.events) > 0 or self.missed > 0 or bool(self.unfinished)
+
+    @property
+    def marked(self) -> bool:
+        """Whether any stage of the program's own was entered."""
+        return self.entered and len(self.models) < len(self.names) - 1  # the last is `(other stages)`
 
 
 @contextmanager
@@ -110,7 +119,8 @@ def recording(
         # −1 is what came after the last name that is kept.
         found.merged = int((events["name"] < 0).sum())
         events["name"][events["name"] < 0] = len(names)
-        found.names, found.sites, found.lanes = (*map(shown, names), _OTHER), (*sites, None), tuple(map(shown, lanes))
+        found.models = frozenset(index for index, name in enumerate(names) if name.startswith(MODEL))
+        found.names, found.sites, found.lanes = (*(shown(n.removeprefix(MODEL)) for n in names), _OTHER), (*sites, None), tuple(map(shown, lanes))
         found.idents = tuple(idents)
         for index in np.flatnonzero(still := np.frombuffer(still_open, np.int64)):
             name = found.names[min(int(index), len(names))]

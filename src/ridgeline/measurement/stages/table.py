@@ -2,7 +2,8 @@
 
 The time of a stage is the union of its intervals: entered on three threads at once it takes what the clock on the wall says, not three times that.
 Work that an asynchronous device did for it is an interval too, beside those in which the program was in the stage. What is its own is that union
-without the union of the stages nested in it; what overlaps is the part in which a stage that is neither around nor inside it ran as well.
+without the union of the stages nested in it; what overlaps is the part in which a stage that is neither around nor inside it ran as well. The calls
+of models stand beside: nothing of the program's own stages but their own time changes with them, and they overlap only each other.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _COUNTED = re.compile(r"^Thread-\d+(?: \((.*)\))?$|^(ThreadPoolExecutor)-\d+")
 Intervals = tuple[NDArray[Any], NDArray[Any]]
 
 
-def table_of(recordings: Sequence[Recording], *, looks: Looks | None = None, automatic: bool = False, cost_s: float | None = None) -> StageTable:
+def table_of(
+    recordings: Sequence[Recording], *, looks: Looks | None = None, automatic: bool = False, cost_s: float | None = None, problem: str = ""
+) -> StageTable:
     """The table of at least one recording, one a call of the target.
 
     Args:
@@ -42,9 +45,10 @@ def table_of(recordings: Sequence[Recording], *, looks: Looks | None = None, aut
         looks: what a closer look at further calls found.
         automatic: whether the stages are the calls of models and not the program's own.
         cost_s: seconds that recording an entry takes.
+        problem: what the instrument could not do, to be said with it.
     """
     rows = rows_of(recordings)
-    measured = [_PerCall(recording, of, len(rows.names)) for recording, of in zip(recordings, rows.of, strict=True)]
+    measured = [_PerCall(found, of, inside, rows.models) for found, of, inside in zip(recordings, rows.of, rows.in_model, strict=True)]
     kept = _kept(rows, [float(np.median([call.total_s[row] for call in measured])) for row in range(len(rows.names))])
     for call in measured:
         call.compare(rows, kept)
@@ -55,14 +59,15 @@ def table_of(recordings: Sequence[Recording], *, looks: Looks | None = None, aut
         stages=stages,
         wall_s=median_of([(r.end_ns - r.start_ns) / 1e9 for r in recordings], "calls with stages recorded"),
         covered_s=median_of([call.covered_s for call in measured], "union of all stages"),
-        instrument=_instrument(recordings, automatic, cost_s, looks),
+        instrument="; ".join(filter(None, (_instrument(recordings, automatic, cost_s, looks), problem))),
         iterations=len(recordings),
         automatic=automatic,
         cost_s=cost_s,
         unfinished=_unfinished(recordings),
         missed=sum(recording.missed for recording in recordings),
         merged=float(np.mean([recording.merged for recording in recordings])),
-        left_out=len(rows.names) - len(kept),
+        left_out=_left_out(rows, kept),
+        models_s=_median([call.models_s for call in measured], "union of the calls of models") if any(rows.models) else None,
         child_processes=max(recording.children for recording in recordings),
     )
 
@@ -79,25 +84,30 @@ def _unfinished(recordings: Sequence[Recording]) -> dict[str, int]:
 class _PerCall:
     """The rows of one call, seconds by row; what is compared with other rows is there for those that are kept."""
 
-    def __init__(self, recording: Recording, of: NDArray[np.int64], count: int) -> None:
+    def __init__(self, recording: Recording, of: NDArray[np.int64], in_model: NDArray[np.bool_], models: Sequence[bool]) -> None:
+        count = len(models)
         order = np.argsort(of, kind="stable")
         bounds = np.searchsorted(of[order], np.arange(count + 1))
         self.members = [order[bounds[row] : bounds[row + 1]] for row in range(count)]
         self.unions = [_intervals(recording, part) for part in self.members]
         self.calls = [len(part) for part in self.members]
         self.total_s = [_length(union) for union in self.unions]
-        self.covered_s = _length(_joined(self.unions, set(range(count))))
+        self.covered_s = _length(_joined(self.unions, {row for row in range(count) if not models[row]} or set(range(count))))
+        self.in_models = [_intervals(recording, part[in_model[part]]) for part in self.members]
+        self.models_s = _length(_joined(self.in_models, set(range(count))))
         self.recording = recording
         self.own_s: dict[int, float] = {}
         self.overlapped_s: dict[int, float] = {}
+        self.in_models_s: dict[int, float] = {}
 
     def compare(self, rows: Rows, kept: Sequence[int]) -> None:
-        """Fill in what each kept row has for itself, and what it shares with kept rows neither around nor inside it."""
+        """Fill in what each kept row has for itself, in models, and in common with kept rows of its kind neither around nor inside it."""
         for row in kept:
             inside = rows.inside(row)
-            beside = set(kept) - inside - rows.ancestors(row) - {row}
+            beside = {other for other in kept if rows.models[other] == rows.models[row]} - inside - rows.ancestors(row) - {row}
             self.own_s[row] = self.total_s[row] - _shared(self.unions[row], _joined(self.unions, inside & set(kept)))
             self.overlapped_s[row] = _shared(self.unions[row], _joined(self.unions, beside))
+            self.in_models_s[row] = _shared(self.unions[row], _joined(self.in_models, inside | {row}))
 
 
 def _joined(unions: Sequence[Intervals], members: set[int]) -> Intervals:
@@ -145,15 +155,21 @@ def _lanes(recording: Recording, part: NDArray[np.int64]) -> tuple[str, ...]:
 
 
 def _kept(rows: Rows, totals: Sequence[float]) -> list[int]:
-    """The largest rows with everything around them, in order of first entry."""
+    """The largest rows with everything around them, in order of first entry; the program's own before the calls of models."""
     if len(totals) <= _MOST_ROWS:
         return list(range(len(totals)))
     kept: set[int] = set()
-    for row in sorted(range(len(totals)), key=lambda row: -totals[row]):
+    for row in sorted(range(len(totals)), key=lambda row: (rows.models[row], -totals[row])):
         wanted = {row, *rows.ancestors(row)}
         if len(kept | wanted) <= _MOST_ROWS:
             kept |= wanted
     return sorted(kept)
+
+
+def _left_out(rows: Rows, kept: Sequence[int]) -> int:
+    """Rows that are not in the table; of a program that marks stages only these, since the models are in their `models_s` all the same."""
+    rest = set(range(len(rows.names))) - set(kept)
+    return len(rest) if all(rows.models) else sum(not rows.models[row] for row in rest)
 
 
 def _stage(rows: Rows, row: int, place: dict[int, int], measured: Sequence[_PerCall], origin: str, looks: Looks | None) -> Stage:
@@ -173,7 +189,15 @@ def _stage(rows: Rows, row: int, place: dict[int, int], measured: Sequence[_PerC
         busy_cpus=look.busy_cpus if look is not None else None,
         interpreter=look.interpreter if look is not None else None,
         lines=look.lines if look is not None else (),
+        busy_range=look.busy_range if look is not None else None,
+        model=rows.models[row],
+        models_s=_median([call.in_models_s[row] for call in measured], "calls of models in it") if _has_models(rows, row) else None,
     )
+
+
+def _has_models(rows: Rows, row: int) -> bool:
+    """Whether it can be said of a stage how much of it is in models: some were seen, and it is none itself."""
+    return any(rows.models) and not rows.models[row]
 
 
 def _median(seconds: Sequence[float], origin: str) -> Quantity:
@@ -182,6 +206,7 @@ def _median(seconds: Sequence[float], origin: str) -> Quantity:
 
 def _instrument(recordings: Sequence[Recording], automatic: bool, cost_s: float | None, looks: Looks | None) -> str:
     what = "calls of models, found by ridgeline" if automatic else "ridgeline.stage"
+    what += " and calls of models" if not automatic and any(recording.models for recording in recordings) else ""
     parts = [f"{what}, clock read at both ends"]
     if cost_s is not None:
         parts.append(f"{cost_s * 1e9:.0f} ns an entry")

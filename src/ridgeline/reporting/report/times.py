@@ -96,7 +96,8 @@ def _stages(diagnosis: Diagnosis) -> Markup:
 def _stage_note(stage: StageSummary) -> str:
     overlapped = stage.overlapped_s
     beside = f"{format_quantity(overlapped, 's')} of it beside others" if overlapped is not None and finite(overlapped) and overlapped > 0 else ""
-    return " · ".join(part for part in (_seconds(stage.median_s), beside) if part)
+    models = f"of which in models: {stage.models_share:.0%}" if finite(stage.models_share) and stage.models_share else ""
+    return " · ".join(part for part in (_seconds(stage.median_s), models, beside) if part)
 
 
 def _depth(name: str, parents: dict[str, str | None]) -> int:
