@@ -5,7 +5,7 @@ import pytest
 
 from ridgeline.diagnosis import next as diagnose
 from ridgeline.reporting.diagnosis_page import page
-from support.facts_by_hand import buffer, facts, row
+from support.facts_by_hand import buffer, dispatch, facts, row, samples, split
 
 
 def _text(found):
@@ -37,6 +37,17 @@ def test_one_operator_is_named_alone():
     found = diagnose(facts([_far("a", 0.009)]))
     assert found.headline.startswith("Inconclusive: a (net.py:7) takes 9")
     assert "the largest of" not in _text(found)
+
+
+def test_what_a_count_of_operators_costs_is_that_of_all_of_them():
+    tiny = [row(name, 0.001, calls=calls, group="elementwise", reads=(buffer(1, 64),)) for name, calls in (("aten::to", 200.0), ("aten::add", 100.0))]
+    given = {"wall_s": 0.003, "dispatch": dispatch(300, 3.6e-6), "samples": samples(0.0012), "wall_split": split(interpreter=0.3)}
+    found = diagnose(facts(tiny, **given))
+    assert (found.bottleneck.cause, found.bottleneck.operators, found.bottleneck.where.operator) == ("dispatch", 300, "aten::to")
+    assert found.headline.startswith("300 operators, most often aten::to (net.py:7): latency bound, dispatch")
+    assert {action.on for action in found.actions if action.action in ("fuse", "compile-graph", "batch")} == {"300 operators"}
+    (where,) = [pair for pair in page(found).sections[0].blocks[0].rows if pair.label == "where"]
+    assert (where.cell.value, where.note) == ("300 operators", "most often aten::to, in f at net.py:7")
 
 
 @pytest.mark.parametrize(("f_c", "said"), [(0.1, "8.5× under"), (1e-5, "more than 100× under")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -228,3 +230,16 @@ def test_an_open_verdict_says_what_is_missing_where_it_is_known(full_diagnosis: 
 
 def _paragraphs(found: Page, title: str) -> list[str]:
     return [block.text for block in _section(found, title) if isinstance(block, Paragraph)]
+
+
+def test_places_are_shown_from_the_working_directory_on_and_stay_whole_in_the_data(
+    full_diagnosis: Diagnosis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = Where(function="step", file=str(tmp_path / "net.py"), line=7)
+    other = msgspec.structs.replace(full_diagnosis.runners_up[0], where=source)
+    moved = msgspec.structs.replace(full_diagnosis, bottleneck=msgspec.structs.replace(full_diagnosis.bottleneck, where=source), runners_up=(other,))
+    shown = str(msgspec.to_builtins(page(moved)))
+    assert shown.count("step at net.py:7") == 3  # headline, where, runner-up
+    assert str(tmp_path) not in shown
+    assert moved.bottleneck.where.file == str(tmp_path / "net.py")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ridgeline.reporting.text import clean, shorten, width
+from ridgeline.reporting.text import clean, shorten, shown_path, width
 
 _ANY = st.text(max_size=60)
 
@@ -55,3 +57,18 @@ def test_shorten_counts_wide_characters_twice() -> None:
 def test_shorten_of_a_very_long_name() -> None:
     short = shorten("a" * 50_000 + "z" * 50_000, 21)
     assert short == "a" * 10 + "…" + "z" * 10
+
+
+def test_a_path_is_shown_from_the_working_directory_on_where_it_lies_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    inside, beside = str(here / "part" / "net.py"), str(tmp_path / "here and there" / "net.py")
+    assert shown_path(inside) == "part/net.py"
+    assert shown_path(beside) == beside
+    assert [shown_path(text) for text in ("", "net.py", str(here))] == ["", "net.py", str(here)]
+    monkeypatch.chdir("/")
+    assert shown_path(inside) == inside
+    monkeypatch.chdir(here)
+    here.rmdir()
+    assert shown_path(inside) == inside

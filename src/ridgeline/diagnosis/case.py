@@ -84,6 +84,11 @@ class Finding:
     operators: int = 1
 
     @property
+    def of_a_count(self) -> bool:
+        """Whether the number of operators makes the time, so that none of them is the place."""
+        return self.cause == "dispatch" and self.operators > 1
+
+    @property
     def recoverable(self) -> float:
         """Share of the wall that the best action deletes at the least: share × (1 − 1 ÷ low gain)."""
         if self.rank is not None:

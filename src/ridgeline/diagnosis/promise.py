@@ -36,7 +36,7 @@ def promise(findings: Sequence[Finding], median_s: float) -> tuple[Action, ...]:
     for finding in findings:
         for position, proposal in enumerate(finding.proposals):
             share = _share(finding, proposal)
-            if share < _LEAST_SHARE or any(a.action == proposal.action and a.on == place(finding.where) for a in actions):
+            if share < _LEAST_SHARE or any(a.action == proposal.action and a.on == _on(finding) for a in actions):
                 continue
             action = _action(f"a{len(actions) + 1}", finding, proposal, share, median_s)
             if action.speedup[1] < _LEAST_SPEEDUP:
@@ -61,6 +61,11 @@ def place(where: Where) -> str:
     return name or line or "the whole target"
 
 
+def _on(finding: Finding) -> str:
+    """What an action changes: the place, or all operators where their number is what costs."""
+    return f"{finding.operators} operators" if finding.of_a_count else place(finding.where)
+
+
 def _share(finding: Finding, proposal: Proposal) -> float:
     return min(_LARGEST_SHARE, finding.share if proposal.share is None else proposal.share)
 
@@ -78,7 +83,7 @@ def _action(identity: str, finding: Finding, proposal: Proposal, share: float, m
     return Action(
         id=identity,
         action=proposal.action,
-        on=place(finding.where),
+        on=_on(finding),
         because=proposal.because,
         metric="period" if proposal.metric == "period" else "latency",
         speedup=(low, high),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ridgeline.core import Action, Bottleneck, Diagnosis, UsageError, Where, parse_budget
+from ridgeline.core import Action, Bottleneck, Diagnosis, RunnerUp, UsageError, Where, parse_budget
 from ridgeline.core.units import format_quantity
 
 from .measured import disturbed, measured_sections
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell, seconds, share, speedup, words
 from .recipe import doubt_sections, recipe_section
+from .text import shown_path
 from .tried import tried_sections
 
 __all__ = ["BOUND_WORDS", "page", "place", "title"]
@@ -53,7 +54,7 @@ def place(where: Where) -> str:
     >>> place(Where(operator="conv1", file="net.py", line=7, function="forward"))
     'conv1, in forward at net.py:7'
     """
-    source = where.file or ""
+    source = shown_path(where.file or "")
     if source and where.line is not None:
         source = f"{source}:{where.line}"
     if where.function and source:
@@ -100,16 +101,19 @@ def _bottleneck_rows(found: Bottleneck | None, diagnosis: Diagnosis) -> list[Pai
         return []
     surety = _surety(found, diagnosis)
     return [
-        Pair(label="where", cell=words(place(found.where)), note=_largest_of(found.operators)),
+        _where(found),
         Pair(label="bound", cell=words(found.bound), note=BOUND_WORDS[found.bound]),
         Pair(label="cause", cell=words(found.cause), note=surety),
         Pair(label="share", cell=share(found.share), note="of the end-to-end time"),
     ]
 
 
-def _largest_of(operators: int) -> str:
-    """What a share is of when it is not of the named place alone."""
-    return f"the largest of {operators} operators that the share is of" if operators > 1 else ""
+def _where(found: Bottleneck | RunnerUp) -> Pair:
+    """The place, and what the share is of when it is not of the place alone: the largest of several, or a number of operators that itself costs."""
+    named, several = place(found.where), found.operators > 1
+    if several and found.cause == "dispatch":
+        return Pair(label="where", cell=words(f"{found.operators} operators"), note=f"most often {named}")
+    return Pair(label="where", cell=words(named), note=f"the largest of {found.operators} operators that the share is of" if several else "")
 
 
 def _surety(found: Bottleneck, diagnosis: Diagnosis) -> str:
@@ -222,6 +226,10 @@ def _evidence(diagnosis: Diagnosis) -> tuple[Section, ...]:
     return (Section(title="Evidence", blocks=(Table(caption="what the verdict stands on", columns=columns, rows=rows),)),)
 
 
+def _titled(where: Pair) -> str:
+    return f"{where.cell.value} ({where.note})" if where.note else str(where.cell.value)
+
+
 def _interval(low: float, high: float, unit: str, confidence: float) -> str:
     if low == high:
         return "exact"
@@ -234,7 +242,7 @@ def _runners_up(diagnosis: Diagnosis) -> tuple[Section, ...]:
         return ()
     items = tuple(
         Item(
-            title=place(other.where) + (f" ({_largest_of(other.operators)})" if other.operators > 1 else ""),
+            title=_titled(_where(other)),
             numbers=(
                 Pair(label="bound", cell=words(other.bound)),
                 Pair(label="cause", cell=words(other.cause)),

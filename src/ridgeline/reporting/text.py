@@ -6,11 +6,12 @@ for a format is left to its renderer.
 
 from __future__ import annotations
 
+import os
 import unicodedata
 
 from rich.cells import cell_len
 
-__all__ = ["ELLIPSIS", "clean", "shorten", "width"]
+__all__ = ["ELLIPSIS", "clean", "shorten", "shown_path", "width"]
 
 ELLIPSIS = "…"
 # Categories: control, format (which holds the direction overrides and zero-width characters), surrogate, private use, unassigned.
@@ -57,6 +58,20 @@ def shorten(text: str, columns: int) -> str:
     head_columns = (columns - 1 + 1) // 2
     head, tail = _taken(text, head_columns), _taken(text[::-1], columns - 1 - head_columns)[::-1]
     return f"{head}{ELLIPSIS}{tail}"
+
+
+def shown_path(path: str) -> str:
+    """The path from the working directory on where it lies below it, else as it is; what is stored keeps the whole path.
+
+    >>> shown_path("net.py")
+    'net.py'
+    """
+    try:
+        below = os.path.join(os.getcwd(), "")
+    except OSError:  # it was deleted
+        return path
+    # Below the root lies everything: there the whole path says more.
+    return path[len(below) :] if below != os.sep and path.startswith(below) else path
 
 
 def _taken(text: str, columns: int) -> str:

@@ -50,6 +50,8 @@ class Dispatch(Rule):
             ),
             proposals=tuple(self._proposals(case, share)),
             summary=self._summary(case, share),
+            # The place is the one that pays most often; the cost is of all of them.
+            operators=max(1, round(fit.operators)),
         )
 
     def _summary(self, case: Case, share: float) -> str:
