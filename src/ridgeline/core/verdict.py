@@ -179,7 +179,7 @@ class Bottleneck(msgspec.Struct, frozen=True, kw_only=True):
     """Where, which bound, which cause, on what evidence; `confirmed` only after an intervention moved the time as predicted.
 
     Args:
-        operators: how many operators the share is of; `where` names the largest of them.
+        operators: how many operators the share is of; `where` names the largest of them, for `dispatch` the one that is issued most often.
     """
 
     where: Where
