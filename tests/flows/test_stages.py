@@ -163,3 +163,20 @@ def test_which_part_is_the_model(tmp_path: Path) -> None:
     found = run(f"{path}:serve")
     assert named(found) == {"model: Sequential": (None, 1.0)}
     assert found.stages[0].share < 1
+
+
+def test_which_part_of_each_stage_is_the_model(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "service.py"
+    path.write_text(
+        "import ridgeline, time, torch\nnet = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU())\nx = torch.ones(2048, 512)\n"
+        "def serve():\n    with ridgeline.stage('read'):\n        time.sleep(0.01)\n    with ridgeline.stage('infer'):\n        return net(x)\n"
+    )
+    found = run(f"{path}:serve")
+    assert named(found) == {"read": (None, 1.0), "infer": (None, 1.0), "model: Sequential": ("infer", 1.0)}
+    read, infer, model = found.stages
+    assert (read.models_share, model.models_share, model.model) == (0.0, None, True)
+    assert infer.models_share is not None
+    assert found.models_share is not None
+    assert 0.5 < infer.models_share <= 1.0
+    assert 0.0 < found.models_share <= infer.share
