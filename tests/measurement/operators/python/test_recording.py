@@ -12,13 +12,14 @@ import pytest
 from ridgeline.core import TargetFailed
 from ridgeline.measurement.operators.python import Recorder, profile
 from ridgeline.measurement.operators.python.capture import Seen
+from ridgeline.measurement.operators.python.installation import installed
 from ridgeline.measurement.operators.python.naming import kind_of
 from ridgeline.work.numpy import work_of
 
 
 def _seen(load: Any, source: str) -> list[Seen]:
     recorder = Recorder()
-    with recorder.installed():
+    with installed(recorder):
         module = load(source, recorder.transform)
         recorder.begin()
         module.main()
@@ -142,7 +143,7 @@ def test_gather_and_scatter_are_recorded(load: Any) -> None:
 def test_a_library_that_calls_back_is_the_interpreters_and_its_time_is_its_own(load: Any) -> None:
     source = "import numpy as np\nx = np.ones(1000)\ndef main():\n    return np.apply_along_axis(lambda row: np.exp(x + row).sum(), 0, x)\n"
     recorder = Recorder()
-    with recorder.installed():
+    with installed(recorder):
         module = load(source, recorder.transform)
         recorder.begin()
         module.main()
@@ -167,7 +168,7 @@ def main():
     return work()
 """
     recorder = Recorder()
-    with recorder.installed():
+    with installed(recorder):
         module = load(source, recorder.transform)
         recorder.begin()
         module.main()
@@ -199,7 +200,7 @@ def test_temporaries_are_reused_exactly_as_without_hooks(expression: str, load: 
     clean = load(source)
     recorder = Recorder()
     recorder.detail = False
-    with recorder.installed():
+    with installed(recorder):
         hooked = load(source, recorder.transform)
         assert np.array_equal(clean.main(), hooked.main())
         # In arrays: what hooks themselves allocate is far below one.
@@ -218,7 +219,7 @@ def main():
     return total, (keep[1](x) + 1).tolist(), keep[0](1)
 """
     recorder = Recorder()
-    with recorder.installed():
+    with installed(recorder):
         module = load(source, recorder.transform)
         recorder.begin()
         wanted = module.main()
@@ -237,7 +238,7 @@ def test_hooks_are_not_seen_and_are_gone_afterwards(load: Any) -> None:
 
     limit = sys.getrecursionlimit()
     recorder = Recorder()
-    with recorder.installed():
+    with installed(recorder):
         module = load("def main(): return sorted(globals()), len(dir())", recorder.transform)
         assert not any("ridgeline" in name for name in module.main()[0])
     assert not any("ridgeline" in name for name in vars(builtins))

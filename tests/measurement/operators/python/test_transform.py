@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ridgeline.measurement.operators.python import Recorder, Sites, transform
+from ridgeline.measurement.operators.python.installation import installed
 
 _SPEC = importlib.util.spec_from_file_location("programs", os.path.join(os.path.dirname(__file__), "programs.py"))
 assert _SPEC is not None
@@ -24,7 +25,7 @@ def test_a_program_gives_the_same_result_with_hooks_and_after_quietening(name: s
     source = programs.PROGRAMS[name]
     wanted = load(source).main()
     recorder = Recorder()
-    with recorder.installed():
+    with installed(recorder):
         module = load(source, recorder.transform)
         assert module.main() == wanted
         fresh = load(source, recorder.transform)
@@ -40,7 +41,7 @@ def test_the_second_call_after_quietening_gives_what_a_second_call_gives(name: s
     clean.main()
     wanted = clean.main()
     recorder = Recorder()
-    with recorder.installed():
+    with installed(recorder):
         module = load(programs.PROGRAMS[name], recorder.transform)
         recorder.begin()
         module.main()
@@ -93,7 +94,7 @@ def plain(v):
     with np.errstate(all="ignore"):
         wanted = repr(load(source).main())
         recorder = Recorder()
-        with recorder.installed():
+        with installed(recorder):
             assert repr(load(source, recorder.transform).main()) == wanted
 
 

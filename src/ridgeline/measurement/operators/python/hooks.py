@@ -9,16 +9,14 @@ import operator
 import time
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .capture import Seen, seen_call, seen_operator, seen_store
 from .elision import IN_PLACE, reusable
+from .recorder import LONG_NS, Recorder
 from .transform import BINARY, COMPARE, UNARY
-
-if TYPE_CHECKING:
-    from .recorder import Recorder
 
 __all__ = ["hooks"]
 
@@ -192,8 +190,6 @@ def _is_element(index: Any, container: Any) -> bool:
 
 
 def _call(recorder: Recorder) -> Hook:
-    from .recorder import LONG_NS
-
     kinds, hits, files, is_user = recorder.kinds, recorder.hits, recorder.sites.files, recorder.is_user
     clock, long_ns = time.perf_counter_ns, LONG_NS
 

@@ -17,6 +17,7 @@ from ridgeline.core import OpTable
 from ridgeline.targets.source import imported_anew
 
 from ...instrumented import failing_under
+from .installation import installed
 from .iteration import Iteration, Track, lend, same_way, snapshot
 from .recorder import LONG_NS, Recorder
 from .repeats import repeats
@@ -76,7 +77,7 @@ def _recording(user_files: Sequence[str]) -> Iterator[Recorder]:
     """A recorder at work; what goes wrong meanwhile is the target's failure."""
     recorder = Recorder()
     failing = failing_under("the program to run with its calls recorded", "the rewritten source is", recorder.sites.files)
-    with failing, recorder.installed(), imported_anew(user_files):
+    with failing, installed(recorder), imported_anew(user_files):
         yield recorder
 
 

@@ -1,4 +1,4 @@
-"""`Recorder`: transforms modules, installs the hooks they call, and collects what every thread did.
+"""`Recorder`: transforms modules, and collects what the hooks that they call saw every thread do.
 
 It decides what is worth an event: an operation in which an array takes part, or a call of library code that takes long. All else is interpreter-level
 work and only counted by site. Scalar element access and basic slicing are interpreter-level too: they cost what a Python operation costs.
@@ -7,15 +7,13 @@ work and only counted by site. Scalar element access and basic slicing are inter
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
 import functools
 import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from .capture import MOST_CAREFUL, Blocks, Seen
@@ -23,7 +21,7 @@ from .kinds import Kinds
 from .live_code import replace_code
 from .sites import Sites
 from .tape import Tape
-from .transform import hook_name, transform
+from .transform import transform
 
 __all__ = ["Recorder"]
 
@@ -62,30 +60,10 @@ class Recorder:
         self.hits.extend([0] * (len(self.sites.places) - len(self.hits)))
         return found
 
-    @contextmanager
-    def installed(self) -> Iterator[Recorder]:
-        """Hooks are builtins while this lasts, so that neither `globals()` nor `dir()` of the user's module shows them."""
-        from .hooks import hooks
-
-        names = {hook_name(name): hook for name, hook in hooks(self).items()}
-        # One profile at a time: nested use gets its own hooks back afterwards.
-        before = {name: vars(builtins).get(name) for name in names}
-        limit = sys.getrecursionlimit()
-        # A call of the user's through a hook is two frames.
-        sys.setrecursionlimit(2 * limit)
-        vars(builtins).update(names)
-        try:
-            yield self
-        finally:
-            # Threads, exit handlers and whoever kept a function may call it later, when there are no hooks.
-            self.sites.quiet.update(range(len(self.sites.places)))
-            self._retransform()
-            sys.setrecursionlimit(limit)
-            for name, old in before.items():
-                if old is None:
-                    vars(builtins).pop(name, None)
-                else:
-                    setattr(builtins, name, old)
+    def retire(self) -> None:
+        """Give every site back to the interpreter: code that outlives the profile may be called when there are no hooks."""
+        self.sites.quiet.update(range(len(self.sites.places)))
+        self._retransform()
 
     def quieten(self) -> None:
         """Give back to the interpreter every site that ran since `begin` and saw no operation: loops over numbers then run as they always did."""
