@@ -73,13 +73,14 @@ class GroundTruth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WallShares(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of the wall; see `core.facts.WallSplit`."""
+    """Shares of the wall; see `core.facts.WallSplit`. `perturbed`: splitting changed the time, so that they are those of changed calls."""
 
     blocked: float
     waiting: float
     system: float
     interpreter: float
     kernels: float
+    perturbed: bool = False
 
 
 class LevelSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,7 +203,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         because: one sentence with the arithmetic.
         metric: `latency` of one call or `period` between results.
         speedup: (low, high) of the whole target.
-        median_after_s: (low, high) seconds.
+        median_after_s: (low, high) seconds of what `metric` says: of one call, or for `period` the time between results.
         combines: ids of the actions that a combination is made of.
         basis: whether the speedup is promised by the diagnosis, or was measured of a change that no cause asked for.
         change: name of the change that carried it out in a trial; empty where none was tried.
@@ -281,7 +282,12 @@ class RunnerUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How a runtime cut the graph between providers."""
+    """How a runtime cut the graph between providers.
+
+    Args:
+        handoff_s: seconds of passing boundaries in one call; null where that is not known, though it may be bounded.
+        handoff_at_most_s: what they take at the most; null where not even that is known.
+    """
 
     count: int
     nodes: int
@@ -289,6 +295,7 @@ class PartitionSummary(msgspec.Struct, frozen=True, kw_only=True):
     handoffs: int
     handoff_s: float | None
     fallbacks: tuple[str, ...] = ()
+    handoff_at_most_s: float | None = None
 
 
 class Shrink(msgspec.Struct, frozen=True, kw_only=True):

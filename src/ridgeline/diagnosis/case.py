@@ -15,9 +15,10 @@ from ridgeline.core import Bound, Evidence, Facts, OperatorRow, Quantity, Where
 
 from .corrected import corrected_rows
 from .judge import Judged, judge
+from .observer import with_honest_split
 from .resampled import resampled_rows
 
-__all__ = ["Case", "Finding", "Proposal", "Rule"]
+__all__ = ["IO_KINDS", "Case", "Finding", "Proposal", "Rule"]
 
 
 #: Under this share of the wall the operators' own work explains nothing.
@@ -25,7 +26,7 @@ _LITTLE_WORK = 0.1
 #: The dearest kind of operator costs about this many times the fitted one to issue (a product with shapes to check against a negation).
 _KINDS_DIFFER = 3.0
 #: Recorded calls that go to the kernel for data; the fresh memory they fill is not what they wait for.
-_IO_KINDS = ("_io.", "io.", "os.", "posix.", "socket.", "_socket.", "ssl.", "shutil.", "mmap.", "subprocess.")
+IO_KINDS = ("_io.", "io.", "os.", "posix.", "socket.", "_socket.", "ssl.", "shutil.", "mmap.", "subprocess.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +124,8 @@ class Case:
 
     @classmethod
     def of(cls, facts: Facts) -> Case:
-        """Build the case of some facts."""
-        return cls(facts=facts, cores=facts.machine.cpus_usable)
+        """Build the case of some facts; a wall split that changed the time has the interval that it can stand for."""
+        return cls(facts=with_honest_split(facts), cores=facts.machine.cpus_usable)
 
     @cached_property
     def wall_s(self) -> float:
@@ -193,23 +194,33 @@ class Case:
         """Seconds that the known work of one call would need at its ceilings: what is left of a call of tiny operators without their overhead."""
         return sum(part.ideal_s or 0.0 for part in self.judged)
 
-    @cached_property
+    @property
     def dispatch_share(self) -> float:
-        """Share of the wall that issuing operators takes, at most 1; 0 where there is no fit.
+        """Share of the wall that issuing operators takes, at most 1; 0 where there is no fit. See `dispatch_evidence`."""
+        evidence = self.dispatch_evidence
+        return evidence.quantity.value if evidence is not None else 0.0
 
-        Operators × fitted cost. Where the work itself is under a tenth of the wall, what is left a call and operator is overhead too: it counts
-        as long as it is of the size of the fitted cost, since kinds of operators differ in their cost by that much.
+    @cached_property
+    def dispatch_evidence(self) -> Evidence | None:
+        """Share of the wall that issuing operators takes, with its interval; `None` where there is no fit.
+
+        Operators × fitted cost ÷ wall. Where the work itself is under a tenth of the wall, what is left a call and operator is overhead too: it
+        counts as long as it is of the size of the fitted cost, since kinds of operators differ in their cost by that much. Then the value is what
+        is left, and the fit the lower end.
         """
         fit = self.facts.dispatch
         if fit is None or not self.wall_s or fit.operators <= 0:
-            return 0.0
-        fitted = min(1.0, fit.per_operator_s.value * fit.operators / self.wall_s)
+            return None
+        low, fitted, high = (min(1.0, each * fit.operators / self.wall_s) for each in _ends(fit.per_operator_s))
         outside = self.share_of("blocked") + self.share_of("waiting") + self.share_of("system")
         left = max(0.0, 1.0 - outside - self.share_of("interpreter") - self.ideal_s / self.wall_s)
         observed_s = left * self.wall_s / fit.operators
-        if self.ideal_s < _LITTLE_WORK * self.wall_s and observed_s <= _KINDS_DIFFER * fit.per_operator_s.value:
-            return max(fitted, left)
-        return fitted
+        name, origin, value = "dispatch share of the wall", f"operators × cost of one ÷ wall; {fit.how}".rstrip("; "), fitted
+        if left > fitted and self.ideal_s < _LITTLE_WORK * self.wall_s and observed_s <= _KINDS_DIFFER * fit.per_operator_s.value:
+            name, value, high = "what their work leaves of the wall", left, max(left, high)
+            origin = "wall less work at its ceilings and all that is no operator; lower end: operators × cost of one ÷ wall"
+        sure = fit.per_operator_s.confidence
+        return Evidence(name=name, quantity=Quantity(value=value, low=low, high=high, confidence=sure, unit="1", source="measured", origin=origin))
 
     @cached_property
     def faults(self) -> float:
@@ -229,7 +240,7 @@ class Case:
 
     def system_is_memory(self) -> bool:
         """Whether the system time has fresh memory behind it: page faults that explain a quarter of it, or a megabyte of fresh results."""
-        if self.shares_hold and sum(part.share for part in self.judged if part.row.group == "blocking" or part.row.kind.startswith(_IO_KINDS)) >= 0.5:
+        if self.shares_hold and sum(part.share for part in self.judged if part.row.group == "blocking" or part.row.kind.startswith(IO_KINDS)) >= 0.5:
             return False
         return self.fault_share >= self.share_of("system") / 4 or sum(map(fresh_bytes, self.fresh_parts)) >= 2**20
 
@@ -237,6 +248,12 @@ class Case:
         """A share of the wall split by name, 0 where it was not measured."""
         split = self.facts.wall_split
         return float(getattr(split, name).value) if split is not None else 0.0
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """(low, high) of a share of the wall split by name, zeros where it was not measured."""
+        split = self.facts.wall_split
+        share: Quantity | None = getattr(split, name) if split is not None else None
+        return (max(0.0, share.low), min(1.0, share.high)) if share is not None else (0.0, 0.0)
 
     @cached_property
     def spinning(self) -> float:
@@ -266,6 +283,13 @@ def fresh_bytes(part: Judged) -> float:
     return part.row.calls * sum(use.size_bytes for use in part.row.writes or () if use.fresh)
 
 
-def measured_share(name: str, value: float, *, origin: str) -> Evidence:
-    """Evidence that is a plain share."""
-    return Evidence(name=name, quantity=Quantity.exact(value, "1", source="measured", origin=origin))
+def measured_share(name: str, value: float, *, origin: str, ends: tuple[float, float] | None = None) -> Evidence:
+    """Evidence that is a share; `ends` is its 95 % interval, where one is known."""
+    low, high = ends or (value, value)
+    confidence = 1.0 if low == high else 0.95
+    quantity = Quantity(value=value, low=min(low, value), high=max(high, value), confidence=confidence, unit="1", source="measured", origin=origin)
+    return Evidence(name=name, quantity=quantity)
+
+
+def _ends(quantity: Quantity) -> tuple[float, float, float]:
+    return max(0.0, quantity.low), quantity.value, quantity.high

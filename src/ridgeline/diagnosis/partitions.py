@@ -32,18 +32,23 @@ def healthy_cut(table: PartitionTable) -> bool:
     return not taken or max(taken) > _HEALTHY * _nodes(table.partitions)
 
 
-def partition_summary(table: PartitionTable | None) -> PartitionSummary | None:
-    """The contract's part about partitions; `fallbacks` are kinds with their count, most first."""
+def partition_summary(table: PartitionTable | None, *, perturbed: bool = False) -> PartitionSummary | None:
+    """The contract's part about partitions; `fallbacks` are kinds with their count, most first.
+
+    A hand-off time of which only an upper end is known is no time; one from a profile that changed the time bounds nothing.
+    """
     if table is None:
         return None
     taken = delegated(table)
+    handoff = table.handoff_s if not perturbed and table.handoff_s is not None and table.handoff_s.high > 0 else None
     kinds = Counter(kind for partition in fallbacks(table) for kind in partition.kinds)
     return PartitionSummary(
         count=len(taken),
         nodes=_nodes(table.partitions),
         delegated=_nodes(taken),
         handoffs=max(0, len(taken) - 1),
-        handoff_s=table.handoff_s.value if table.handoff_s is not None else None,
+        handoff_s=handoff.value if handoff is not None and handoff.low > 0 else None,
+        handoff_at_most_s=handoff.high if handoff is not None else None,
         fallbacks=tuple(kind if count == 1 else f"{kind} × {count}" for kind, count in kinds.most_common()),
     )
 

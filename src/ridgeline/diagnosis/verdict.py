@@ -34,6 +34,7 @@ from .case import Case, Finding, Rule
 from .causes.unexplained import UNKNOWN
 from .ground_truth import ground_truth
 from .judge import BOUND_HIGH, BOUND_LOW, Judged
+from .observer import observer_cautions, split_perturbed
 from .partitions import partition_summary
 from .promise import place, promise
 from .stages import models_share, stage_cautions, stage_summaries, with_stage
@@ -80,7 +81,6 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
     if bottleneck is not None and top is not None and confirms(tried, {proposal.action for proposal in top.proposals}):
         bottleneck = msgspec.structs.replace(bottleneck, confirmed=True)
     actions = weighed(actions, tried, case.wall_s)
-    split = facts.wall_split
     return Diagnosis(
         target=facts.target.spec,
         machine=f"{facts.machine.cpu_model}, {facts.machine.cpus_usable} CPUs usable",
@@ -93,13 +93,13 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         budget=facts.target.budget or None,
         clock=facts.clock,
         ground_truth=ground_truth(facts),
-        wall_split=WallShares(**{name: getattr(split, name).value for name in WallShares.__struct_fields__}) if split else None,
+        wall_split=_wall_shares(facts),
         levels=tuple(_levels(facts)),
         stages=tuple(stage_summaries(case)),
         models_share=models_share(case),
         operators=tuple(_operator(case, part, top) for part in sorted(case.judged, key=lambda p: -p.row.total_s.value)),
         overhead=_overhead(facts),
-        partitions=partition_summary(facts.partitions),
+        partitions=partition_summary(facts.partitions, perturbed=case.perturbed),
         bottleneck=bottleneck,
         actions=actions,
         tried=tried,
@@ -203,6 +203,20 @@ def _found_faster(actions: Sequence[Action]) -> str:
     return f"Tried and found faster with equal output: {named}." if found else ""
 
 
+def _wall_shares(facts: Facts) -> WallShares | None:
+    split = facts.wall_split
+    if split is None:
+        return None
+    return WallShares(
+        blocked=split.blocked.value,
+        waiting=split.waiting.value,
+        system=split.system.value,
+        interpreter=split.interpreter.value,
+        kernels=split.kernels.value,
+        perturbed=split_perturbed(facts) is not None,
+    )
+
+
 def _levels(facts: Facts) -> Iterable[LevelSummary]:
     for record in sorted(facts.levels, key=lambda r: r.level):
         yield LevelSummary(
@@ -262,9 +276,7 @@ def _warnings(case: Case, top: Finding | None) -> Iterable[Caution]:
             effect="the interval of the median is wide; allow more time with --time-budget",
         )
     yield from _unsettled(case.facts)
-    if case.perturbed:
-        used = "other times stand in (sampled lines, or the profile less the cost of its records)" if case.shares_hold else "no share is known"
-        yield Caution(code="perturbed", message="the operator profile changed the time by more than 10 %", effect=f"its times are lost; {used}")
+    yield from observer_cautions(case.facts, stand_in=case.shares_hold)
     yield from _first_call(case)
     yield from _straddling(top)
     yield from _above_ceiling(case)

@@ -46,7 +46,7 @@ class Dispatch(Rule):
             evidence=(
                 Evidence(name="operators per call", quantity=Quantity.exact(fit.operators, "count", source="counted", origin="operator profile")),
                 Evidence(name="cost of one dispatch", quantity=fit.per_operator_s),
-                measured_share("dispatch share of the wall", share, origin=fit.how or "fit of time over operator count"),
+                *([case.dispatch_evidence] if case.dispatch_evidence is not None else []),
             ),
             proposals=tuple(self._proposals(case, share)),
             summary=self._summary(case, share),
@@ -59,11 +59,17 @@ class Dispatch(Rule):
         assert fit is not None
         each, fitted = share * case.wall_s / fit.operators, fit.per_operator_s.value
         seen = f"{fit.operators:.0f} operators at {format_quantity(each, 's')} each are {share:.0%} of the wall"
-        return f"{seen}; issuing one costs {format_quantity(fitted, 's')} by the fit, their work next to nothing"
+        return f"{seen}; issuing one costs {format_quantity(fitted, 's')} by the fit, {self._fitted(case):.0%} in all, their work next to nothing"
+
+    def _fitted(self, case: Case) -> float:
+        fit = case.facts.dispatch
+        return min(1.0, fit.per_operator_s.value * fit.operators / case.wall_s) if fit is not None and case.wall_s else 0.0
 
     def _proposals(self, case: Case, share: float) -> Iterator[Proposal]:
         operators = case.facts.dispatch.operators if case.facts.dispatch else 0.0
         fewer = max(2.5, min(_MOST_FEWER, operators / 4))
+        # Of what the fit does not explain it is not known that fewer operators would take less.
+        sure = min(share, case.dispatch_evidence.quantity.low) if case.dispatch_evidence is not None else share
         # Compiled or fused, all goes that is not arithmetic of products: intermediate results, their page faults, Python between the operators.
         around = max(share, vanishing(case, case.judged) - dense_share(case))
         rest = [part for part in case.judged if part.row.group not in DENSE]
@@ -71,7 +77,7 @@ class Dispatch(Rule):
         name = "compile-graph" if case.facts.dispatch and case.facts.dispatch.library == "torch" else "fuse"
         because = f"{operators:.0f} operators each pay dispatch; fused, a few do"
         best = _at_best(around, share / fewer + remaining(case, rest, fewer_bytes=fewer))
-        yield Proposal(action=name, because=because, gain=(2.0, best), share_range=(share, around))
+        yield Proposal(action=name, because=because, gain=(2.0, best), share_range=(sure, around))
         # An item of a batch pays its arithmetic at the rate that large operands reach, and a part of everything else.
         everything = max(share, vanishing(case, case.judged))
         yield Proposal(
@@ -79,7 +85,7 @@ class Dispatch(Rule):
             because="one dispatch then serves many items, and each operator runs at the rate of larger operands",
             gain=(2.0, _at_best(everything, share / fewer + remaining(case, case.judged, fewer_bytes=fewer))),
             metric="period",
-            share_range=(share, everything),
+            share_range=(sure, everything),
         )
 
 
@@ -133,7 +139,7 @@ def _loop(case: Case, split: WallSplit, share: float, call: FoundCall | None) ->
         where=where,
         evidence=(
             Evidence(name="interpreter share of the wall", quantity=split.interpreter),
-            measured_share("dispatch share of the wall", case.dispatch_share, origin="operators × fitted cost"),
+            *([case.dispatch_evidence] if case.dispatch_evidence is not None else []),
             *([measured_share("sampled lines in this function", part, origin="sampled lines")] if part is not None else []),
         ),
         proposals=(

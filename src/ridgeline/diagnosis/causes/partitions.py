@@ -77,7 +77,7 @@ def _refused(case: Case, table: PartitionTable) -> list[Judged]:
 
 def _boundary_share(case: Case, table: PartitionTable) -> float:
     """The share that crossing takes at the least; an upper bound alone accuses nobody."""
-    if table.handoff_s is None or case.operators_wall_s <= 0:
+    if table.handoff_s is None or case.operators_wall_s <= 0 or case.perturbed:
         return 0.0
     return min(1.0, table.handoff_s.low / case.operators_wall_s)
 
@@ -111,7 +111,7 @@ def _evidence(case: Case, table: PartitionTable, refused: list[Judged]) -> Itera
     part = summary.delegated / summary.nodes if summary.nodes else math.nan
     yield Evidence(name="nodes on the delegate", quantity=Quantity.exact(part, "1", source="counted", origin=origin))
     yield measured_share("refused operators, share of the wall", case.sum_of(refused), origin="operator profile")
-    if table.handoff_s is not None:
+    if table.handoff_s is not None and table.handoff_s.high > 0 and not case.perturbed:
         yield Evidence(name="boundaries, at most", quantity=table.handoff_s)
     entry = sum(partition.entry_bytes or 0 for partition in table.partitions)
     if entry:

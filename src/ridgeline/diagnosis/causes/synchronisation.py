@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ridgeline.core import Evidence, Where
 
 from ..case import Case, Finding, Proposal, Rule, measured_share
-from ..waited import LEAST_GAIN, careful, counted, side_by_side, waits_of, wall_of, where_of
+from ..waited import LEAST_GAIN, careful, counted, disturbed, side_by_side, waits_of, wall_of, where_of
 
 __all__ = ["Synchronisation"]
 
@@ -58,7 +58,10 @@ class Synchronisation(Rule):
                 Evidence(name="open tasks when a wait begins", quantity=counted(top.in_flight, "submitted and not done")),
                 Evidence(name="workers", quantity=counted(float(top.capacity), "the pool")),
             ),
-            proposals=(
+            # A stopwatch that changed the calls tells who waits, not what not waiting is worth.
+            proposals=()
+            if disturbed(case)
+            else (
                 Proposal(
                     action="remove-sync",
                     because=f"{top.calls:.0f} tasks go one at a time through {top.capacity} workers; submitted first and collected afterwards, "

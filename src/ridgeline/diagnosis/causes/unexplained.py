@@ -24,6 +24,8 @@ UNKNOWN = "unknown"
 _LEAST = 0.25
 #: An unexplained share weighs as if a third of it could be recovered: more than a waste of a tenth, less than a named waste of its own size.
 _WEIGHT = 0.3
+#: Past this part of a ceiling there is nothing to tune.
+_PRACTICAL = 0.85
 
 
 class Unexplained(Rule):
@@ -50,14 +52,13 @@ class Unexplained(Rule):
             return
         top = max(parts, key=lambda part: part.share)
         fractions = [Evidence(name=name, quantity=q) for name, q in (("f_c", top.f_c), ("f_b", top.f_b)) if q is not None]
-        headroom = f", {_times(0.85 / top.f_c.value)} under the practical ceiling" if top.f_c is not None and top.f_c.value > 0 else ""
         yield Finding(
             cause=UNKNOWN,
             bound="inconclusive",
             share=share,
             where=case.where(top),
             evidence=(*fractions, measured_share("share far from every ceiling", share, origin="operator profile")),
-            summary=f"far from both ceilings on compulsory work{headroom}; the mechanism needs counters or a simulation"
+            summary=f"far from both ceilings on compulsory work{_headroom(top)}; the mechanism needs counters or a simulation"
             if top.row.flop is not None
             else "what is computed there is not known, so neither is how far from a ceiling it runs",
             missing=f"mechanism: no event counters and no simulation of {top.row.name}"
@@ -84,6 +85,13 @@ class Unexplained(Rule):
             missing="operators: what the native code computes and moves was not seen",
             rank=share * _WEIGHT,
         )
+
+
+def _headroom(part: Judged) -> str:
+    """How far its roof is: the nearer of the two ceilings at its intensity, max(f_c, f_b) of it being reached."""
+    known = [(fraction.value, name) for fraction, name in ((part.f_c, "arithmetic"), (part.f_b, "bandwidth")) if fraction is not None]
+    reached, nearer = max(known, default=(0.0, ""))
+    return f", {_times(_PRACTICAL / reached)} under the practical ceiling of {nearer}, the nearer one" if reached > 0 else ""
 
 
 def _times(ratio: float) -> str:

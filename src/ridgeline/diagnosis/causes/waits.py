@@ -38,6 +38,7 @@ _NEARLY = 0.8
 _NO_PROMISE = 0.35
 #: Part of the samples that two lines of one function hold where a loop may only be asking.
 _TWO_LINES = 0.5
+_CHANGED = "; watching it changed the time too much for a promise"
 
 
 class LockContention(Rule):
@@ -113,7 +114,7 @@ def _lock_summary(case: Case, on: str, top: Wait, waited: float, share: float, g
     if top.holder is not None:
         said += f" (at {line_of(top.holder)})"
     if disturbed(case):
-        return f"{said}; watching it changed the time too much for a promise"
+        return said + _CHANGED
     if top.native is None or top.asleep is None:
         return f"{said}; what its holders did meanwhile was not seen, so that nothing can be promised"
     if gain < LEAST_GAIN:
@@ -136,7 +137,7 @@ class SpinWait(Rule):
         share = min(1.0, top.total_s.value / wall_of(case))
         if share < _LEAST:
             return
-        gain = _spin_gain(case, top, share)
+        gain, changed = _spin_gain(case, top, share), disturbed(case)
         yield Finding(
             cause="spin-wait",
             bound="latency",
@@ -148,10 +149,10 @@ class SpinWait(Rule):
                 measured_share("meanwhile others held or wanted it", top.interpreted or 0.0, origin="CPU clocks"),
                 measured_share("meanwhile nothing else ran", top.asleep or 0.0, origin="CPU clocks"),
             ),
-            proposals=tuple(_block_instead(case, top, gain)),
-            summary=f"a loop asks `{top.on}` again and again and makes no progress",
+            proposals=() if changed else tuple(_block_instead(case, top, gain)),
+            summary=f"a loop asks `{top.on}` again and again and makes no progress" + (_CHANGED if changed else ""),
             # It names what the time is, which is worth more than not knowing, even where only CPU time is to be had.
-            rank=None if gain[0] >= LEAST_GAIN else _NO_PROMISE * share,
+            rank=None if gain[0] >= LEAST_GAIN and not changed else _NO_PROMISE * share,
         )
 
 
@@ -181,7 +182,10 @@ def _block_instead(case: Case, top: Wait, gain: tuple[float, float]) -> Iterator
     if not cpu or own <= 0:
         return
     freed = min(_MOST_GAIN, cpu / max(cpu - own, cpu / _MOST_GAIN))
-    because = f"the call takes as long, and {own / cpu:.0%} of its CPU time is free for others: that much more fits on the CPUs side by side"
+    because = (
+        f"{own / cpu:.0%} of its CPU time is free for others: where calls run side by side, that much more fits on the CPUs. Whether one call gets "
+        "shorter is not known: as long as the loop runs, every other thread waits for its turn at the interpreter's lock"
+    )
     yield Proposal(action="block-instead", because=because, gain=careful(freed), metric="period", share=1.0)
 
 
@@ -213,18 +217,16 @@ class TakingTurns(Rule):
                 Evidence(name="threads that ran or wanted Python", quantity=counted(table.interpreted_threads or 0.0, "thread states")),
                 *([measured_share("of it in this function", part, origin="sampled lines")] if part is not None else []),
             ),
-            proposals=(
-                Proposal(
-                    action="vectorise",
-                    because="one native call over an array replaces the loop over its items, and lets the other threads run",
-                    gain=(4.0, MOST),
-                    share=held,
-                    share_range=ends,
-                ),
-                Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, MOST), share=held, share_range=ends),
-            ),
-            summary="the threads take turns at the interpreter's lock: together they run as fast as one",
+            proposals=() if disturbed(case) else tuple(_native_instead(held, ends)),
+            summary="the threads take turns at the interpreter's lock: together they run as fast as one" + (_CHANGED if disturbed(case) else ""),
+            rank=_NO_PROMISE * share if disturbed(case) else None,
         )
+
+
+def _native_instead(share: float, ends: tuple[float, float]) -> Iterator[Proposal]:
+    because = "one native call over an array replaces the loop over its items, and lets the other threads run"
+    yield Proposal(action="vectorise", because=because, gain=(4.0, MOST), share=share, share_range=ends)
+    yield Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, MOST), share=share, share_range=ends)
 
 
 def _turns(case: Case) -> float:
