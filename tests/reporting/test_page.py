@@ -70,7 +70,39 @@ def test_actions_are_ranked_and_the_combination_is_apart(full_diagnosis: Diagnos
     gain, after = ranked.items[0].numbers
     assert format_cell(gain.cell) == "1.31–1.53×"
     assert after.cell.value == "8.20 ms – 9.50 ms"
-    assert "one call gets no shorter" in ranked.items[1].numbers[0].note
+    assert after.label == "median after"
+    period_gain, period_after = ranked.items[1].numbers
+    assert "one call gets no shorter" in period_gain.note
+    # What comes faster is the results; the median of a call that gets no shorter stays.
+    assert period_after.label == "time between results after"
+
+
+def test_of_a_wait_that_blocks_it_is_not_claimed_that_a_call_gets_no_shorter(full_diagnosis: Diagnosis) -> None:
+    batch = full_diagnosis.actions[1]
+    blocking = msgspec.structs.replace(batch, action="block-instead")
+    ranked, _ = _items(
+        page(msgspec.structs.replace(full_diagnosis, actions=(full_diagnosis.actions[0], blocking, full_diagnosis.actions[2]))), "What to do"
+    )
+    assert "no shorter" not in ranked.items[1].numbers[0].note
+    assert ranked.items[1].numbers[1].label == "time between results after"
+
+
+def test_a_wall_split_and_a_gap_of_changed_calls_say_so(full_diagnosis: Diagnosis) -> None:
+    def captions(diagnosis: Diagnosis) -> list[str]:
+        return [block.caption for block in _section(page(diagnosis), "Where the time goes") if isinstance(block, Pairs | Bars)]
+
+    assert not any("changed" in caption for caption in captions(full_diagnosis))
+    split = msgspec.structs.replace(full_diagnosis.wall_split, perturbed=True)
+    levels = tuple(msgspec.structs.replace(level, perturbed=True) for level in full_diagnosis.levels)
+    changed = captions(msgspec.structs.replace(full_diagnosis, wall_split=split, levels=levels))
+    assert ["changed" in caption for caption in changed if caption.startswith(("shares", "overhead"))] == [True, True]
+
+
+@pytest.mark.parametrize(("value", "most", "written"), [(None, None, "—"), (None, 4e-5, "at most 40.0 µs"), (2e-5, 4e-5, "20.0 µs")])
+def test_a_hand_off_time_that_is_not_known_is_not_zero(full_diagnosis: Diagnosis, value: float | None, most: float | None, written: str) -> None:
+    cut = msgspec.structs.replace(full_diagnosis.partitions, handoffs=6, handoff_s=value, handoff_at_most_s=most)
+    cells = _pairs(page(msgspec.structs.replace(full_diagnosis, partitions=cut)), "Operators")
+    assert format_cell(cells["hand-off time"]) == written
 
 
 def test_ground_truth_keeps_its_intervals(full_diagnosis: Diagnosis) -> None:

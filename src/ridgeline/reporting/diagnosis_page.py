@@ -17,7 +17,7 @@ from .recipe import doubt_sections, recipe_section
 from .text import shown_path
 from .tried import tried_sections
 
-__all__ = ["BOUND_WORDS", "page", "place", "title"]
+__all__ = ["BOUND_WORDS", "after_words", "gain_words", "page", "place", "title"]
 
 BOUND_WORDS = {
     "compute": "arithmetic binds",
@@ -27,6 +27,9 @@ BOUND_WORDS = {
     "none": "nothing is left to delete",
     "inconclusive": "what was measured establishes none",
 }
+
+#: Changes of the time between results that may shorten a call as well, by how much is not known.
+_MAY_SHORTEN = ("block-instead",)
 
 
 def page(diagnosis: Diagnosis) -> Page:
@@ -171,15 +174,26 @@ def _nothing_to_do(diagnosis: Diagnosis) -> str:
     return "No change with a promise that could be worked out is known for this cause."
 
 
+def gain_words(action: Action) -> str:
+    """What a gain is of: of one call, or of the time between results, which most changes shorten while a call takes as long."""
+    if action.metric != "period":
+        return "for one call"
+    return "between results, where calls run side by side" if action.action in _MAY_SHORTEN else "between results; one call gets no shorter"
+
+
+def after_words(action: Action) -> str:
+    """What `median_after_s` is."""
+    return "time between results after" if action.metric == "period" else "median after"
+
+
 def _action(action: Action, diagnosis: Diagnosis) -> Item:
-    what = "between results; one call gets no shorter" if action.metric == "period" else "for one call"
     low, high = action.median_after_s
     label = {"promised": "gain", "measured": "measured gain"}[action.basis]
-    numbers = [
-        Pair(label=label if action.recommended else "promised" if action.basis == "promised" else label, cell=speedup(action.speedup), note=what)
-    ]
+    if not action.recommended and action.basis == "promised":
+        label = "promised"
+    numbers = [Pair(label=label, cell=speedup(action.speedup), note=gain_words(action))]
     if action.recommended:
-        numbers.append(Pair(label="median after", cell=words(_span(low, high))))
+        numbers.append(Pair(label=after_words(action), cell=words(_span(low, high))))
     # What a trial found goes before why it was promised.
     detail = "; ".join(part for part in (action.outcome, action.because) if part)
     return Item(title=title(action, diagnosis), numbers=tuple(numbers), detail=detail)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ridgeline.core import Diagnosis, GroundTruth, LevelSummary, OperatorSummary
+from ridgeline.core import Diagnosis, GroundTruth, LevelSummary, OperatorSummary, PartitionSummary
 from ridgeline.stats import minimum_samples
 
 from .page import (
@@ -20,6 +20,7 @@ from .page import (
     Section,
     Table,
     count,
+    format_cell,
     fraction,
     missing,
     number,
@@ -30,10 +31,12 @@ from .page import (
 )
 from .stages import stage_blocks
 
-__all__ = ["OPERATORS_SHOWN", "WALL_WORDS", "disturbed", "measured_sections", "operator_table", "partition_blocks"]
+__all__ = ["OPERATORS_SHOWN", "SPLIT_DISTURBED", "WALL_WORDS", "disturbed", "measured_sections", "operator_table", "partition_blocks"]
 
 #: Operators on the page; the JSON carries all of them.
 OPERATORS_SHOWN = 10
+#: Over a wall split that is only of changed calls.
+SPLIT_DISTURBED = "shares of the wall of changed calls: splitting it was perturbed, see the warnings"
 WALL_WORDS = {
     "kernels": "native code doing the work",
     "interpreter": "Python and framework dispatch",
@@ -96,7 +99,7 @@ def _where_time_goes(diagnosis: Diagnosis) -> tuple[Block, ...]:
         blocks.append(Paragraph(text="The wall could not be split; see what could not be measured."))
     else:
         rows = tuple(Pair(label=name, cell=share(getattr(split, name)), note=note) for name, note in WALL_WORDS.items())
-        blocks.append(Bars(caption="shares of the wall", rows=rows))
+        blocks.append(Bars(caption=SPLIT_DISTURBED if split.perturbed else "shares of the wall", rows=rows))
     blocks += stage_blocks(diagnosis)
     blocks += _overhead(diagnosis)
     return tuple(blocks)
@@ -112,7 +115,8 @@ def _overhead(diagnosis: Diagnosis) -> list[Block]:
         Pair(label="gap", cell=seconds(gap.gap_s), note="outside any operator: overhead"),
         Pair(label="gap share", cell=share(gap.gap_share)),
     )
-    return [Pairs(caption="overhead", rows=rows)]
+    changed = any(level.level == 3 and level.perturbed for level in diagnosis.levels)
+    return [Pairs(caption="overhead, of calls that the profile changed" if changed else "overhead", rows=rows)]
 
 
 _OPERATOR_COLUMNS = (
@@ -181,10 +185,17 @@ def partition_blocks(diagnosis: Diagnosis) -> list[Block]:
         Pair(label="partitions", cell=count(cut.count)),
         Pair(label="nodes", cell=count(cut.nodes), note=f"{cut.delegated} delegated"),
         Pair(label="hand-offs", cell=count(cut.handoffs)),
-        _optional("hand-off time", cut.handoff_s, "not measured"),
+        _handoff(cut),
         Pair(label="fallbacks", cell=words(", ".join(cut.fallbacks) or "none")),
     )
     return [Pairs(caption="partitions", rows=rows)]
+
+
+def _handoff(cut: PartitionSummary) -> Pair:
+    """The time of the boundaries, or what it is at the most."""
+    if cut.handoff_s is None and cut.handoff_at_most_s is not None:
+        return Pair(label="hand-off time", cell=words(f"at most {format_cell(seconds(cut.handoff_at_most_s))}"))
+    return _optional("hand-off time", cut.handoff_s, "not known")
 
 
 def _observer(level: LevelSummary) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ridgeline.core import Action, Diagnosis, Tried
 from ridgeline.core.units import format_quantity, format_speedup
 
-from ..diagnosis_page import title
+from ..diagnosis_page import after_words, gain_words, title
 from ..page import Column, Table, missing, speedup, words
 from .bars import Interval, IntervalRow, interval_rows, interval_scale
 from .labels import short_name
@@ -18,7 +18,6 @@ __all__ = ["actions_chart", "actions_table", "tried_chart"]
 
 _PROMISED = "Promised speedup of the whole target, as an interval; the line marks no change."
 _CAPTION = "Promised speedup of the whole target (outlined), and what a trial found (filled); the line marks no change."
-_METRIC = {"latency": "for one call", "period": "between results; one call gets no shorter"}
 
 
 def actions_chart(diagnosis: Diagnosis) -> Markup:
@@ -58,7 +57,8 @@ def _short(action: Action, row: IntervalRow) -> str:
 
 def _because(action: Action) -> str:
     why = "; ".join(part for part in (action.outcome, action.because) if part)
-    return f"{why}. Median after: {_times(action.median_after_s)}, {_METRIC.get(action.metric, action.metric)}."
+    after = after_words(action)
+    return f"{why}. {after[:1].upper()}{after[1:]}: {_times(action.median_after_s)}; the gain is {gain_words(action)}."
 
 
 def _times(span: Sequence[float]) -> str:
@@ -77,19 +77,19 @@ def _interval(span: tuple[float, float] | None, kind: str) -> tuple[Interval, ..
 
 def actions_table(diagnosis: Diagnosis) -> Table:
     """The numbers behind the chart of actions."""
-    titles = ("action", "speedup", "found", "median after", "metric", "because")
+    titles = ("action", "speedup", "found", "time after", "of", "because")
     rows = tuple(
         (
             words(title(action, diagnosis)),
             speedup(action.speedup),
             speedup(action.found) if action.found else missing("not tried, or the trial failed"),
             words(_times(action.median_after_s)),
-            words(action.metric),
+            words("time between results" if action.metric == "period" else "one call"),
             words("; ".join(part for part in (action.outcome, action.because) if part)),
         )
         for action in diagnosis.actions
     )
-    columns = tuple(Column(title=name, right=name in {"speedup", "found", "median after"}) for name in titles)
+    columns = tuple(Column(title=name, right=name in {"speedup", "found", "time after"}) for name in titles)
     return Table(caption="what to do, best first", columns=columns, rows=rows)
 
 

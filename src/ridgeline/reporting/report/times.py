@@ -8,7 +8,7 @@ from ridgeline.core import Diagnosis, Facts, OperatorSummary, StageSummary, Usag
 from ridgeline.core.budget import Budget
 from ridgeline.core.units import format_quantity, format_share
 
-from ..measured import WALL_WORDS
+from ..measured import SPLIT_DISTURBED, WALL_WORDS
 from ..page import Table
 from .bars import Bar, bars
 from .labels import short_name
@@ -67,7 +67,7 @@ def _wall(diagnosis: Diagnosis) -> Markup:
     for name, part in shares.items():
         rows.append(Bar(label=name, start=start, length=part, value=_share(part), note=WALL_WORDS[name], main=part is largest))
         start += part if finite(part) else 0.0
-    return _titled("the wall of one call, split", bars(rows, "Shares of the wall"))
+    return _titled(SPLIT_DISTURBED if diagnosis.wall_split.perturbed else "the wall of one call, split", bars(rows, "Shares of the wall"))
 
 
 def _share(value: float | None) -> str:
