@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ridgeline.core import Diagnosis, Facts, OperatorRow, Partition, PartitionTable, Quantity
 from ridgeline.diagnosis import next as next_step
 from ridgeline.diagnosis.partitions import healthy_cut, partition_summary
-from support.facts_by_hand import MB, buffer, facts, row
+from support.facts_by_hand import MB, buffer, facts, perturbed, row
 
 S = 1e-3
 
@@ -137,3 +137,23 @@ def test_what_must_hold_of_every_cut(sizes) -> None:
     assert found.handoffs == max(0, found.count - 1)
     left = sum(count for own, count in sizes if not own)
     assert bool(found.fallbacks) == bool(left)
+
+
+def test_a_hand_off_time_of_which_only_the_most_is_known_is_no_time() -> None:
+    cut = (("XNNPACK", 1, "CONV_2D"), ("builtin", 1, "FLOOR_MOD"), ("XNNPACK", 1, "CONV_2D"))
+    doubtful, certain = (partition_summary(table(*cut, handoff_s=(2 * S, low, 3 * S))) for low in (0.0, 1.5 * S))
+    assert doubtful is not None
+    assert certain is not None
+    assert (doubtful.handoff_s, doubtful.handoff_at_most_s) == (None, 3 * S)
+    assert (certain.handoff_s, certain.handoff_at_most_s) == (2 * S, 3 * S)
+
+
+def test_operators_that_take_longer_under_the_profile_than_a_clean_call_bound_no_hand_off() -> None:
+    cut = (("XNNPACK", 1, "CONV_2D"), ("builtin", 1, "FLOOR_MOD"), ("XNNPACK", 1, "CONV_2D"))
+    nothing = partition_summary(table(*cut, handoff_s=(0.0, 0.0, 0.0)))
+    assert nothing is not None
+    assert (nothing.handoff_s, nothing.handoff_at_most_s) == (None, None)
+    nodes = [conv(0, 3 * S), refused(1, 2 * S), conv(2, 3 * S)]
+    changed = diagnose(facts(nodes, partitions=table(*cut, handoff_s=(2 * S, 1.5 * S, 2 * S)), levels=perturbed()))
+    assert changed.partitions is not None
+    assert (changed.partitions.handoff_s, changed.partitions.handoff_at_most_s) == (None, None)

@@ -281,3 +281,42 @@ def test_an_open_verdict_says_what_is_missing(seconds):
     page = diagnose(given)
     assert (page.bound, page.actions) == ("inconclusive", ())
     assert page.missing
+
+
+def test_the_headroom_of_what_nothing_explains_is_against_the_nearer_roof():
+    # 0.33 of the bandwidth and a hundredth of the arithmetic: 0.85 ÷ 0.33 under its roof, not 85 times.
+    size = int(0.33 * 13e9 * 0.0095 / 2)
+    rows = [row("far", 0.0095, group="reduction", engine="add", flop=0.01 * 128e9 * 0.0095, reads=(buffer(1, size),), writes=(buffer(2, size),))]
+    rows[0] = msgspec.structs.replace(rows[0], engine="fma")
+    found = diagnose(facts(rows))
+    assert found.bottleneck.cause == "unknown"
+    f_b = found.operators[0].f_b.value
+    assert found.operators[0].f_c.value < f_b < 0.4
+    assert f"{0.85 / f_b:.1f}× under the practical ceiling of bandwidth" in found.bottleneck.summary
+
+
+def tiny(operators: int, each_s: float, fitted_s: float, wall_s: float) -> Facts:
+    rows = [row("tiny", each_s * operators, calls=float(operators), group="elementwise")]
+    return facts(rows, wall_s=wall_s, dispatch=dispatch(operators, fitted_s))
+
+
+def test_what_is_left_by_tiny_work_is_said_to_be_that_and_reaches_down_to_the_fit():
+    # 300 × 271 ns are 64.5 % of 126 µs; the work is next to nothing, so that all of the wall may be dispatch.
+    found = diagnose(tiny(300, 0.4e-6, 271e-9, 126e-6))
+    assert found.bottleneck.cause == "dispatch"
+    share = next(e for e in found.bottleneck.evidence if "wall" in e.name)
+    assert "leaves" in share.name
+    assert "lower end" in share.quantity.origin
+    assert share.quantity.value == pytest.approx(1.0)
+    assert share.quantity.low == pytest.approx(300 * 271e-9 * 0.98 / 126e-6, rel=1e-3)
+    # The careful end of a promise is half of what the fit explains.
+    fuse = next(action for action in found.actions if action.metric == "latency")
+    assert fuse.speedup[0] == pytest.approx(1 / (1 - share.quantity.low / 2), rel=1e-3)
+    assert "64%" in found.bottleneck.summary or "65%" in found.bottleneck.summary
+
+
+def test_a_fit_that_explains_the_wall_is_the_product_that_its_label_says():
+    found = diagnose(tiny(300, 0.4e-6, 420e-9, 126e-6))
+    share = next(e for e in found.bottleneck.evidence if "wall" in e.name)
+    assert (share.name, share.quantity.value) == ("dispatch share of the wall", 1.0)
+    assert share.quantity.origin.startswith("operators × cost of one ÷ wall")
