@@ -102,10 +102,10 @@ def _seen(found: OperatorsReport) -> float:
 
 
 def _explained(found: OperatorsReport) -> float:
-    """Share of the recorder's wall in operators whose work it knows: a framework's own it only sees from outside."""
+    """Share of the recorder's wall in operators whose work it can know: not a framework's own, seen only from outside, nor the interpreter's."""
     rows = found.table.rows
     whole = sum(row.total_s.value for row in rows)
-    known = sum(row.total_s.value for row in rows if not row.kind.startswith("torch."))
+    known = sum(row.total_s.value for row in rows if not row.kind.startswith("torch.") and row.group != "python")
     return _seen(found) * known / whole if whole else 0.0
 
 

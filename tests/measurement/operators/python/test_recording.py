@@ -334,7 +334,7 @@ def test_a_long_loop_over_python_objects_is_the_interpreters(load: Any) -> None:
     table = _profile(load, "def main(): return sorted(range(30000), key=lambda v: -v)\n", iterations=3)
     (row,) = table.rows
     assert (row.kind, row.group) == ("builtins.sorted", "python")
-    assert table.operators_s.value == 0
+    assert table.operators_s.value == pytest.approx(row.total_s.value)
 
 
 def test_torch_operators_are_opaque(load: Any) -> None:
