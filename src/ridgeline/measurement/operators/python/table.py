@@ -66,7 +66,8 @@ def tabulate(
 ) -> OpTable:
     """Rows in order of first execution, each with exclusive seconds per call, work and buffers.
 
-    `operators_s` is the union of the operations on the calling thread without those of group `python`: what is left of the wall is the interpreter's.
+    `operators_s` is the union of the operations on the calling thread, those of group `python` included, as the rows list them: what is left of the
+    wall is the program's own Python.
 
     Args:
         iterations: instrumented calls of which every event knows what it saw.
@@ -96,7 +97,7 @@ def tabulate(
         rows=tuple(rows),
         instrument="; ".join(part for part in (f"call recorder on the source, {len(iterations)} calls", note) if part),
         wall_s=median_of([iteration.wall_ns * 1e-9 for iteration in iterations], "clock around each recorded call"),
-        operators_s=median_of([_union_s(iteration, works) for iteration in iterations], "union of operations on the calling thread"),
+        operators_s=median_of([_union_s(iteration) for iteration in iterations], "union of operations on the calling thread"),
         iterations=len(iterations),
         check_wall_s=float(np.median([iteration.check_ns * 1e-9 for iteration in iterations])),
         python_calls=python_calls,
@@ -233,8 +234,7 @@ def _edges(iteration: Iteration, works: dict[RowKey, Work], index: dict[RowKey, 
     return [found - {row} for row, found in enumerate(after)]
 
 
-def _union_s(iteration: Iteration, works: dict[RowKey, Work]) -> float:
+def _union_s(iteration: Iteration) -> float:
     events = [event for track in iteration.tracks if track.main for event in track.events]
-    counted = [event for event in events if (found := works.get(row_key(event))) is None or found.group != "python"]
     beyond = sum(spent for track in iteration.tracks if track.main for _, spent in track.beyond.values())
-    return (union_length([event.start_ns for event in counted], [event.end_ns for event in counted]) + beyond) * 1e-9
+    return (union_length([event.start_ns for event in events], [event.end_ns for event in events]) + beyond) * 1e-9
