@@ -74,3 +74,41 @@ def test_lines_that_are_all_asleep_are_no_lines_of_the_interpreter():
     assert isinstance(found, Diagnosis)
     assert found.bottleneck is not None
     assert "100%" not in found.bottleneck.summary
+
+
+def repeated(again: str, wall_s: float) -> Diagnosis:
+    """The verdict on a program that is the interpreter's, whose lines are come to again in that way."""
+    seen = HotSpot(site=Site(file="net.py", line=3, function="work"), samples=300, state="interpreter", again=again)
+    spots = HotSpots(spots=(seen,), samples=300, interval_s=0.002, instrument="by hand")
+    found = next_step(facts([], wall_s=wall_s, wall_split=split(interpreter=0.65), hot_spots=spots, cannot=_NOT_HERE))
+    assert isinstance(found, Diagnosis)
+    return found
+
+
+def test_a_loop_is_replaced_by_native_code_and_a_recursion_is_compiled():
+    assert [(action.action, action.because.split()[-1]) for action in repeated("loop", 0.01).actions] == [("vectorise", "items"), ("compile", "code")]
+    assert [(action.action, action.because) for action in repeated("recursion", 0.01).actions] == [("compile", "the same recursion as compiled code")]
+
+
+@pytest.mark.parametrize("wall_s", [300e-9, 0.01], ids=["short", "long"])
+def test_where_no_loop_is_none_is_spoken_of_and_nothing_replaces_it(wall_s):
+    page = repeated("no", wall_s)
+    assert "no loop" in page.bottleneck.summary
+    assert not {action.action for action in page.actions} & {"vectorise", "compile"}
+    assert not any("same loop" in action.because for action in page.actions)
+
+
+def test_a_short_call_without_a_loop_may_be_shared_by_more_items_and_that_may_be_worth_nothing():
+    page = repeated("no", 300e-9)
+    assert (page.bottleneck.cause, page.bottleneck.bound) == ("interpreter", "latency")
+    assert [(action.action, action.metric, action.speedup[0]) for action in page.actions] == [("batch", "period", 1.0)]
+
+
+def test_a_long_call_without_a_loop_leaves_the_verdict_open():
+    page = repeated("no", 0.01)
+    assert (page.bottleneck.cause, page.bound, page.actions) == ("unknown", "inconclusive", ())
+    assert page.missing
+
+
+def test_what_is_not_known_to_be_a_loop_is_not_called_one():
+    assert repeated("", 0.01).actions[0].because.startswith("if it is a loop")

@@ -213,6 +213,7 @@ class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
         inserted: whether the framework added it (reorders, casts) and the model does not name it.
         reason: why work is unknown.
         distinct: executions of one call that differ in what they are given; null if not known. Fewer than `calls` is work done twice.
+        objects: Python objects in the containers that one execution was given or gave back; null if not counted.
     """
 
     name: str
@@ -231,6 +232,7 @@ class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
     inserted: bool = False
     reason: str = ""
     distinct: float | None = None
+    objects: float | None = None
 
 
 class OpTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -269,6 +271,8 @@ class HotSpot(msgspec.Struct, frozen=True, kw_only=True):
 
     `call`: the library function that the line was found in, as it is written there, where the program calls it once; empty where it is called in a
     loop, or that is not known.
+    `again`: how the program comes to that line more than once in a call: `loop` around it or around a call that led there, `recursion`, `no`; empty
+    where that is not known.
     """
 
     site: Site
@@ -276,6 +280,7 @@ class HotSpot(msgspec.Struct, frozen=True, kw_only=True):
     state: str = "unknown"
     library: str = ""
     call: str = ""
+    again: Literal["loop", "recursion", "no", ""] = ""
 
 
 class HotSpots(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from ridgeline.core import Device, Facts, OperatorRow, Quantity, quotient
 from .ceilings import arithmetic_ceiling, bandwidth_ceiling, mix_of
 from .residency import reuse_distances
 
-__all__ = ["BOUND_HIGH", "BOUND_LOW", "HEALTHY", "Judged", "bound_of", "judge"]
+__all__ = ["BOUND_HIGH", "BOUND_LOW", "HEALTHY", "Judged", "bound_of", "fills", "judge", "moves_nothing_much"]
 
 #: Thresholds of the method: at or above 0.6 a ceiling binds, below 0.4 it does not; 0.7 is healthy.
 BOUND_HIGH = 0.6
@@ -24,6 +24,8 @@ BOUND_LOW = 0.4
 HEALTHY = 0.7
 #: There is no arithmetic to wait for: the time is the memory system's, and f_b on compulsory bytes is only its lower bound.
 _ONLY_MOVE = ("movement", "copy")
+#: Where 4 B of every line of 64 B are used, a sixteenth of the traffic is compulsory. Under a third of that the time is not the memory system's.
+_LEAST_MOVED = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,10 +94,24 @@ def bound_of(f_c: Quantity | None, f_b: Quantity | None) -> str:
     return "bandwidth" if b >= BOUND_LOW else "latency"
 
 
+def fills(part: Judged) -> bool:
+    """Whether an operator writes a constant: nothing is copied, and it is a stream of its own."""
+    return _constant(part.row)
+
+
+def moves_nothing_much(part: Judged) -> bool:
+    """Whether the bytes of an operator that only moves data are too few to be what takes its time."""
+    return part.row.group in _ONLY_MOVE and part.f_b is not None and part.f_b.value < _LEAST_MOVED
+
+
+def _constant(row: OperatorRow) -> bool:
+    return row.group == "copy" and row.reads == () and bool(row.writes)
+
+
 def _bound(row: OperatorRow, f_c: Quantity | None, f_b: Quantity | None) -> str:
     """The bound of an operator: one whose arithmetic nobody knows is not slow because the bytes of its arguments are few."""
-    if row.group in _ONLY_MOVE and f_b is not None:
-        return "bandwidth"
+    if row.group in _ONLY_MOVE and f_b is not None and not _constant(row):
+        return "bandwidth" if f_b.value >= _LEAST_MOVED else "inconclusive"
     bound = bound_of(f_c, f_b)
     return "inconclusive" if bound == "latency" and row.flop is None else bound
 

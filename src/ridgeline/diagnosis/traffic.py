@@ -33,7 +33,7 @@ def moving(case: Case, parts: list[Judged], cause: str, action: str, what: str) 
         proposals=(
             Proposal(
                 action=action,
-                because=f"{len(parts)} operators only move data; without them their time is gone",
+                because=f"{_counted(len(parts))} data; without {'it its' if len(parts) == 1 else 'them their'} time is gone",
                 gain=(2.0, float("inf")),
                 # With them go the page faults of what they wrote and what issued them.
                 share_range=(share, vanishing(case, parts)),
@@ -42,6 +42,10 @@ def moving(case: Case, parts: list[Judged], cause: str, action: str, what: str) 
         summary=f"{what}{lower}",
         operators=len(parts),
     )
+
+
+def _counted(operators: int) -> str:
+    return "1 operator only moves" if operators == 1 else f"{operators} operators only move"
 
 
 def fraction(parts: Sequence[Judged]) -> Quantity | None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ridgeline.core import HotSpot, HotSpots, Site
 
+from .again import Again, AgainBy
 from .one_call import OneCall
 
 __all__ = ["SWITCH_INTERVAL_S", "Watcher", "sample_lines"]
@@ -67,7 +68,8 @@ def sample_lines(
         thread.join()
         sys.setswitchinterval(switch_interval)
     spots = [
-        HotSpot(site=site, samples=count, state=state, call=watcher.call_at(site)) for (site, state), count in watcher.counts.most_common(_SHOWN)
+        HotSpot(site=site, samples=count, state=state, call=watcher.call_at(site), again=watcher.again_at(site))
+        for (site, state), count in watcher.counts.most_common(_SHOWN)
     ]
     return HotSpots(
         spots=tuple(spots), samples=sum(watcher.counts.values()), interval_s=_INTERVAL_S, instrument="frames of the calling thread, in process"
@@ -82,6 +84,8 @@ class Watcher:
         self.counts: Counter[tuple[Site, str]] = Counter()
         self._calls: dict[Site, Counter[str]] = {}
         self._one_call = OneCall(self._is_user)
+        self._came: dict[Site, set[AgainBy]] = {}
+        self._again = Again(self._is_user)
         self._watched = watched
         self._files = user_files
         self._known: dict[CodeType, bool] = {}
@@ -99,6 +103,7 @@ class Watcher:
                 place = self._site(own)
                 self.counts[place, "interpreter" if working else "blocked"] += 1
                 self._calls.setdefault(place, Counter())[self._one_call.of(own)] += 1
+                self._came.setdefault(place, set()).add(self._again.by(own))
             del frame, own  # a kept frame would keep the target's locals alive
 
     def place(self, frame: FrameType) -> Site | None:
@@ -111,6 +116,12 @@ class Watcher:
         calls = self._calls.get(site, Counter())
         name, count = max(calls.items(), key=lambda found: found[1], default=("", 0))
         return name if count >= _MOSTLY * sum(calls.values()) else ""
+
+    def again_at(self, site: Site) -> AgainBy:
+        """How the program comes to a line again: what any look at it found, `no` only if all of them did."""
+        found = self._came.get(site, {""})
+        order: tuple[AgainBy, ...] = ("loop", "recursion", "")
+        return next((way for way in order if way in found), "no")
 
     def _innermost(self, frame: FrameType) -> FrameType | None:
         walker: FrameType | None = frame

@@ -12,16 +12,19 @@ from ridgeline.core import Evidence, Quantity
 from ridgeline.core.units import format_quantity
 
 from ..bounds import gain_at_best, kernel_share, remaining, vanishing
-from ..case import Case, Finding, Proposal, Rule
+from ..case import Case, Finding, Proposal, Rule, measured_share
 from ..chains import chains
-from ..judge import BOUND_LOW, HEALTHY, Judged
+from ..judge import BOUND_LOW, HEALTHY, Judged, fills, moves_nothing_much
 from ..traffic import evidence, fraction, moving
 from .locality import passed_over
+from .unexplained import UNKNOWN
 
 __all__ = ["Copy", "ElementwiseChain", "Streaming", "WeightTraffic"]
 
 #: A matrix product whose largest operand makes this part of its traffic reads weights, not activations.
 _WEIGHT_PART = 0.6
+#: Share of the wall from which on operators of which little is known are spoken of, and the part of it that counts as recoverable.
+_LEAST_UNKNOWN, _WEIGHT = 0.25, 0.3
 #: Inputs that one batch serves at the most that is counted on.
 _MOST_BATCHED = 20.0
 #: Bytes of one element, by precision, for what lower precision would save.
@@ -74,14 +77,35 @@ class ElementwiseChain(Rule):
 
 
 class Copy(Rule):
-    """Names `copy`: bytes copied as they are."""
+    """Names `copy`: bytes copied as they are. Constants written are no copies, and copies of hardly a byte take their time for something else."""
 
-    causes = ("copy",)
+    causes = ("copy", UNKNOWN)
 
     def findings(self, case: Case) -> Iterator[Finding]:
-        """Yield one finding for all copy operators."""
-        parts = [part for part in case.judged if part.row.group == "copy"]
-        yield from moving(case, parts, "copy", "remove-copy", "copies that compute nothing")
+        """Yield one finding for all copies that are bytes moved, and one for what takes time and hardly moves any."""
+        parts = [part for part in case.judged if part.row.group == "copy" and not moves_nothing_much(part)]
+        yield from moving(case, [part for part in parts if not fills(part)], "copy", "remove-copy", "copies that compute nothing")
+        if case.shares_hold:
+            yield from self._of_little(case, [part for part in case.judged if part.row.group == "copy" and moves_nothing_much(part)])
+
+    def _of_little(self, case: Case, parts: list[Judged]) -> Iterator[Finding]:
+        share = kernel_share(case, parts)
+        if share < _LEAST_UNKNOWN:
+            return
+        top = max(parts, key=lambda part: part.share)
+        fresh = any(case.judged[index].row.group == "allocation" for index in top.row.after if index < len(case.judged))
+        touched = ": it is the first to touch memory that was just asked for, whose page faults are part of it" if fresh else ""
+        yield Finding(
+            cause=UNKNOWN,
+            bound="inconclusive",
+            share=share,
+            where=case.where(top),
+            evidence=(*evidence(top), measured_share("share that moves hardly a byte", share, origin="operator profile")),
+            summary=f"so few bytes are moved that bandwidth does not explain the time{touched}",
+            missing=f"mechanism: what {top.row.name} does besides moving its bytes was not seen",
+            rank=share * _WEIGHT,
+            operators=len(parts),
+        )
 
 
 class WeightTraffic(Rule):
@@ -150,11 +174,15 @@ class Streaming(Rule):
         top = max(parts, key=lambda part: part.share)
         assert top.f_b is not None
         width = _WIDTH.get(top.row.placement.precision, 4)
-        proposals = [Proposal(action="batch", because="several items then share one pass where they share data", gain=(1.0, 2.0), metric="period")]
+        proposals: list[Proposal] = []
+        if not all(map(fills, parts)):
+            because = "several items then share one pass where they share data"
+            proposals.append(Proposal(action="batch", because=because, gain=(1.0, 2.0), metric="period"))
         if width > 1:
             because = "half the width is half the bytes, and the bytes are the time"
             half = Proposal(action="lower-precision", because=because, gain=(1.5, max(2.0, _at_half_width(case, parts))))
             proposals.insert(0, half)
+        what, how = ("a constant is written", "fill") if fills(top) else ("compulsory bytes", "stream")
         yield Finding(
             cause="streaming",
             bound="bandwidth",
@@ -162,7 +190,7 @@ class Streaming(Rule):
             where=case.where(top),
             evidence=evidence(top),
             proposals=tuple(proposals),
-            summary=f"compulsory bytes at {top.f_b.value:.0%} of what {top.threads} thread{'s' * (top.threads > 1)} can stream",
+            summary=f"{what} at {top.f_b.value:.0%} of what {top.threads} thread{'s' * (top.threads > 1)} can {how}",
             healthy=top.f_b.value >= HEALTHY,
             operators=len(parts),
         )
@@ -184,7 +212,8 @@ def _binds(parts: Sequence[Judged]) -> bool:
 
 
 def _streams(part: Judged) -> bool:
-    return part.f_b is not None and part.row.group not in ("copy", "movement") and not (part.row.engine == "fma" and _reads_weights(part))
+    moved = part.row.group in ("copy", "movement") and not fills(part)
+    return part.f_b is not None and not moved and not (part.row.engine == "fma" and _reads_weights(part))
 
 
 def _reads_weights(part: Judged) -> bool:

@@ -7,7 +7,7 @@ judged by system *time* and never by fault counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 from ridgeline.core import Evidence, HotSpot, Quantity, WallSplit, Where
 from ridgeline.core.units import format_quantity
@@ -16,6 +16,7 @@ from ..bounds import DENSE, MOST, dense_share, kept_near, remaining, vanishing
 from ..case import Case, Finding, Proposal, Rule, fresh_bytes, measured_share
 from ..interpreted import interpreted_lines, interpreter_share
 from .objects import FoundCall, object_call
+from .unexplained import UNKNOWN
 
 __all__ = ["Allocation", "Dispatch", "Interpreter"]
 
@@ -24,6 +25,29 @@ _LEAST = 0.2
 _MOST_FEWER = 20.0
 #: Part of the interpreter's share that a loop holds at the least where no sampled line says which loop.
 _NO_LINE = 0.5
+#: A call of the target that takes no longer and holds no loop is mostly what Python needs to make it.
+_SHORT_S = 50e-6
+#: What is not explained, or only shared out among more items, weighs as if a third of it could be recovered.
+_WEIGHT = 0.3
+_COMPILED = Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, MOST))
+_VECTORISED = Proposal(action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, MOST))
+#: What replaces the interpreter's work, by how the program comes to its lines again (`HotSpot.again`).
+_INSTEAD = {
+    "loop": (_VECTORISED, _COMPILED),
+    "recursion": (replace(_COMPILED, because="the same recursion as compiled code"),),
+    "": (
+        replace(_VECTORISED, because="if it is a loop over items, one native call over an array replaces it"),
+        replace(_COMPILED, because="the same lines as compiled code"),
+    ),
+    "no": (
+        Proposal(
+            action="batch",
+            because="no loop is there to replace; where one call can do more, what Python needs for any call is shared by more items",
+            gain=(1.0, MOST),
+            metric="period",
+        ),
+    ),
+}
 
 
 class Dispatch(Rule):
@@ -97,31 +121,32 @@ def _at_best(share: float, left: float) -> float:
 class Interpreter(Rule):
     """Names `interpreter` when Python bytecode, not native code and not dispatch, makes the time."""
 
-    causes = ("interpreter",)
+    causes = ("interpreter", UNKNOWN)
 
     def findings(self, case: Case) -> Iterator[Finding]:
-        """Yield at most one finding with the hottest interpreted line; a long call that goes through Python objects has its own."""
+        """Yield at most one finding with the hottest interpreted line; a long call of a library has its own."""
         split = case.facts.wall_split
         if split is None:
             return
         call = object_call(case)
         share = _without(case, interpreter_share(case), call)
         if share >= _LEAST:
-            yield _loop(case, split, share, call)
+            yield _interpreted(case, split, share, call)
 
 
 def _without(case: Case, share: float, call: FoundCall | None) -> float:
     """The interpreter's share without a call that goes through objects: the larger of what its time leaves and what its lines leave.
 
-    To the sampler of program counters such a call is native code or the interpreter, as its library was built; so neither alone is enough.
+    To the sampler of program counters such a call is native code or the interpreter, as its library was built; so neither alone is enough. Of native
+    code at work on one buffer nothing is the interpreter's.
     """
-    if call is None:
+    if call is None or (call.native and not call.walks):
         return share
     whole, rest = (sum(samples for _, samples in interpreted_lines(case, apart)) for apart in (None, call.where))
     return max(share - call.share, share * rest / whole if whole else 0.0)
 
 
-def _loop(case: Case, split: WallSplit, share: float, call: FoundCall | None) -> Finding:
+def _interpreted(case: Case, split: WallSplit, share: float, call: FoundCall | None) -> Finding:
     """The function with the most of the interpreter's time, a call of a library apart."""
     lines = interpreted_lines(case, call.where if call is not None else None)
     spot, part = _interpreted_spot(lines), _part_of_function(lines)
@@ -130,11 +155,12 @@ def _loop(case: Case, split: WallSplit, share: float, call: FoundCall | None) ->
     held = share * (1.0 if part is None else part)
     careful = _NO_LINE if part is None else 1.0
     ends = (held * careful * split.interpreter.low / split.interpreter.value, held * split.interpreter.high / split.interpreter.value)
-    acts_on: Any = {"share": held, "share_range": ends}
     seen = f"{part:.0%} of the sampled lines are in this function" if part is not None else "no line of it was sampled"
+    again = _again(lines, spot)
+    open_ = again == "no" and case.wall_s > _SHORT_S
     return Finding(
-        cause="interpreter",
-        bound="latency",
+        cause=UNKNOWN if open_ else "interpreter",
+        bound="inconclusive" if open_ else "latency",
         share=share,
         where=where,
         evidence=(
@@ -142,13 +168,26 @@ def _loop(case: Case, split: WallSplit, share: float, call: FoundCall | None) ->
             *([case.dispatch_evidence] if case.dispatch_evidence is not None else []),
             *([measured_share("sampled lines in this function", part, origin="sampled lines")] if part is not None else []),
         ),
-        proposals=(
-            # Only what this function holds of the interpreter's time can go with it, and at the best all of that.
-            Proposal(action="vectorise", because="one native call over an array replaces the loop over its items", gain=(4.0, MOST), **acts_on),
-            Proposal(action="compile", because="the same loop as compiled code", gain=(3.0, MOST), **acts_on),
-        ),
-        summary=f"{share:.0%} of the wall is the Python interpreter, not native code; {seen}",
+        # Only what this function holds of the interpreter's time can go with it, and at the best all of that.
+        proposals=() if open_ else tuple(replace(made, share=held, share_range=ends) for made in _INSTEAD[again]),
+        summary=f"{share:.0%} of the wall is the Python interpreter, not native code; {seen}{_no_loop(case) if again == 'no' else ''}",
+        missing="lines: what is called there was not looked into" if open_ else "",
+        rank=share * _WEIGHT if again == "no" else None,
     )
+
+
+def _no_loop(case: Case) -> str:
+    if case.wall_s > _SHORT_S:
+        return "; no loop of the program's is there, so it is what these lines call, in Python or built into it"
+    return f"; no loop is there: a call takes {format_quantity(case.wall_s, 's')}, much of which is what Python needs for any call"
+
+
+def _again(lines: list[tuple[HotSpot, float]], hottest: HotSpot | None) -> str:
+    """How the program comes again to the lines of the hottest function: what any of them says, `no` only if all do."""
+    if hottest is None:
+        return ""
+    found = {spot.again for spot, _ in lines if (spot.site.file, spot.site.function) == (hottest.site.file, hottest.site.function)}
+    return next((way for way in ("loop", "recursion", "") if way in found), "no")
 
 
 class Allocation(Rule):

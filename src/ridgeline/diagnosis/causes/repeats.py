@@ -38,8 +38,12 @@ class RedundantWork(Rule):
         if share < _LEAST:
             return
         top = max(parts, key=redundant_share)
-        calls, different = top.row.calls, top.row.distinct or 0.0
-        said = f"{calls:.0f} executions, {different:.0f} of them with inputs of their own" if different else "computed before from the same inputs"
+        # The share is of all these operators, and so are the counts.
+        calls, different = sum(part.row.calls for part in parts), sum(part.row.distinct or 0.0 for part in parts)
+        at = f" of {len(parts)} operators" if len(parts) > 1 else ""
+        said = (
+            f"{calls:.0f} executions{at}, {different:.0f} of them with inputs of their own" if different else "computed before from the same inputs"
+        )
         yield Finding(
             cause="redundant-work",
             bound=_bound(top),
@@ -58,6 +62,7 @@ class RedundantWork(Rule):
                 ),
             ),
             summary=f"{said}: {share:.0%} of the wall computes what was computed before",
+            operators=len(parts),
         )
 
 

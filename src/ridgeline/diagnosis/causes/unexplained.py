@@ -60,10 +60,8 @@ class Unexplained(Rule):
             evidence=(*fractions, measured_share("share far from every ceiling", share, origin="operator profile")),
             summary=f"far from both ceilings on compulsory work{_headroom(top)}; the mechanism needs counters or a simulation"
             if top.row.flop is not None
-            else "what is computed there is not known, so neither is how far from a ceiling it runs",
-            missing=f"mechanism: no event counters and no simulation of {top.row.name}"
-            if top.row.flop is not None
-            else f"work: {top.row.reason or f'no formula for {top.row.kind}'}; what runs inside can be diagnosed by itself",
+            else _unknown_work(top)[0],
+            missing=f"mechanism: no event counters and no simulation of {top.row.name}" if top.row.flop is not None else _unknown_work(top)[1],
             rank=share * _WEIGHT,
             operators=len(parts),
         )
@@ -85,6 +83,17 @@ class Unexplained(Rule):
             missing="operators: what the native code computes and moves was not seen",
             rank=share * _WEIGHT,
         )
+
+
+def _unknown_work(part: Judged) -> tuple[str, str]:
+    """Summary of an operator whose work is not known, and what is missing: a model's run can be looked into, a function of a library hardly."""
+    missing = f"work: {part.row.reason or f'no formula for {part.row.kind}'}"
+    if part.row.reason.startswith("native code"):
+        return "native code whose work has no formula, so that how far from a ceiling it runs is not known", missing
+    return (
+        "what is computed there is not known, so neither is how far from a ceiling it runs",
+        f"{missing}; what runs inside can be diagnosed by itself",
+    )
 
 
 def _headroom(part: Judged) -> str:

@@ -12,6 +12,7 @@ import pytest
 from ridgeline.core import TargetFailed
 from ridgeline.measurement.operators.python import Recorder, profile
 from ridgeline.measurement.operators.python.capture import Seen
+from ridgeline.measurement.operators.python.classify import Cpu, classify
 from ridgeline.measurement.operators.python.installation import installed
 from ridgeline.measurement.operators.python.naming import kind_of
 from ridgeline.work.numpy import work_of
@@ -335,6 +336,25 @@ def test_a_long_loop_over_python_objects_is_the_interpreters(load: Any) -> None:
     (row,) = table.rows
     assert (row.kind, row.group) == ("builtins.sorted", "python")
     assert table.operators_s.value == pytest.approx(row.total_s.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "group", "objects"),
+    [
+        ("zlib.compress(data)", "zlib.compress", "other", 0),
+        ("hashlib.sha256(data)", "hashlib.openssl_sha256", "other", 0),
+        ("re.sub('1', '2', text)", "re.sub", "python", 0),
+        ("json.loads(numbers)", "json.loads", "python", 60_000),
+        ("re.findall('[0-9]', text)", "re.findall", "python", 100_000),
+        ("sorted(names)", "builtins.sorted", "python", 120_000),
+        ("';'.join(names)", "builtins.str.join", "python", 60_000),
+    ],
+)
+def test_native_code_on_a_buffer_is_told_from_calls_that_go_through_objects(load: Any, written: str, kind: str, group: str, objects: int) -> None:
+    made = "data, text = bytes(range(256)) * 8000, '1x' * 100000\nnames = [str(k) for k in range(60000)]\nnumbers = '[' + ','.join(names) + ']'\n"
+    (seen,) = _seen(load, f"import hashlib, json, re, zlib\n{made}def main(): return {written}\n")
+    # Without the CPU clocks: whether a call slept is another question.
+    assert (seen.kind, classify(seen, Cpu()).group, seen.objects) == (kind, group, objects)
 
 
 def test_torch_operators_are_opaque(load: Any) -> None:

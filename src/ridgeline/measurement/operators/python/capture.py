@@ -16,6 +16,7 @@ import numpy as np
 
 from ridgeline.work.numpy import ArrayFacts
 
+from .contents import objects_in
 from .identity import fingerprint, known_arguments
 from .kinds import Kinds
 from .naming import kind_of
@@ -28,6 +29,7 @@ _LONGEST = 256
 _MOST_PLAIN = 32
 #: Captures of one call of the target that take down arguments and fingerprints.
 MOST_CAREFUL = 20_000
+_COMPILED = (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, map, filter, zip, enumerate)
 
 
@@ -42,6 +44,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         arrays: whether any array took part.
         arguments: what it was given besides arrays; `None` where that was not taken down or cannot be compared.
         prints: fingerprints of the inputs' contents, in their order; empty where none were taken.
+        objects: Python objects in the containers of a call of library code; `None` for other operations.
+        native: whether it is a call of a function that is compiled.
     """
 
     kind: str
@@ -52,6 +56,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     arrays: bool = True
     arguments: Hashable | None = None
     prints: tuple[Hashable, ...] = ()
+    objects: int | None = None
+    native: bool = False
 
 
 class Blocks:
@@ -151,7 +157,9 @@ def seen_call(
     options = {"args": ((None,) if method else ()) + _small(args, kinds)} | {n: _small((v,), kinds)[0] for n, v in kwargs.items() if n != "out"}
     options["method"] = bool(method)
     arguments = _arguments(owner, args, kwargs, kinds) if blocks.careful and not calls_back else None
-    return _seen(kind, inputs, [*inputs, *written], outputs, options, blocks, calls_back=calls_back, arguments=arguments)
+    found = _seen(kind, inputs, [*inputs, *written], outputs, options, blocks, calls_back=calls_back, arguments=arguments)
+    # What the owner of a method holds (`names.sort()`) counts as given.
+    return msgspec.structs.replace(found, objects=objects_in((owner, *values, result)), native=isinstance(function, _COMPILED))
 
 
 def seen_store(target: Any, index: Any, value: Any, kinds: Kinds, blocks: Blocks) -> Seen:

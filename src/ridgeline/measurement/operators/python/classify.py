@@ -1,7 +1,7 @@
 """`classify`: from what an operation saw and how long it was on a CPU, to its work and group.
 
-Decides what is the interpreter's work (callbacks, loops of the library over Python objects), what is waiting, and leaves the work on arrays to
-`ridgeline.work.numpy`.
+Decides what is the interpreter's work (callbacks, loops of the library over Python objects, libraries written in Python), what is native code on
+something else than arrays, what is waiting, and leaves the work on arrays to `ridgeline.work.numpy`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from ridgeline.work.numpy import Work, work_of
+from ridgeline.work.objects import MANY_OBJECTS, walks_by_kind
 
 from .capture import Seen
 
@@ -73,6 +74,8 @@ def _without_arrays(seen: Seen, cpu: Cpu) -> Work:
         return _unknown("other", "waits for threads of the same process")
     if seen.calls_back:
         return _unknown("python", "it calls back into Python code")
+    if seen.native and seen.objects is not None and seen.objects < MANY_OBJECTS and not walks_by_kind(seen.kind):
+        return _unknown("other", f"native code on no array: no formula for {seen.kind}")
     return _unknown("python", "no array takes part")
 
 

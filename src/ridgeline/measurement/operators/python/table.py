@@ -168,6 +168,7 @@ def _row(group: _Group, work: Work, places: Sequence[Place], iterations: int, po
         after=tuple(sorted(after)),
         shapes=group.shapes,
         reason=work.reason,
+        objects=group.seen.objects,
     )
 
 

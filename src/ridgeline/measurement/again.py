@@ -1,0 +1,84 @@
+"""How a program comes to a sampled line more than once in a call: by a loop around it or around a call that led there, by recursion, or not at all.
+
+Decided from the frames in progress and the syntax trees of their files. What the loop does, and whether it could be native code, is left to others.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Literal
+
+__all__ = ["Again", "AgainBy"]
+
+AgainBy = Literal["loop", "recursion", "no", ""]
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+#: Looking further up a stack costs more than a sample should; a stack so deep is a recursion.
+_DEEPEST = 100
+
+
+class Again:
+    """Reads loops and recursion off frames; remembers what it has read of the sources."""
+
+    def __init__(self, is_user: Callable[[CodeType], bool]) -> None:
+        self._is_user = is_user
+        self._files: dict[str, frozenset[int] | None] = {}
+        self._known: dict[tuple[tuple[CodeType, int | None], ...], AgainBy] = {}
+
+    def by(self, frame: FrameType) -> AgainBy:
+        """What brings the program to this line again; empty where a source is missing or a library calls back, which may do so in a loop.
+
+        Args:
+            frame: innermost frame of the user.
+        """
+        chain: list[tuple[CodeType, int | None]] = []
+        walker: FrameType | None = frame
+        called_back, left = False, False
+        while walker is not None and len(chain) < _DEEPEST:
+            if self._is_user(walker.f_code):
+                chain.append((walker.f_code, walker.f_lineno))
+                called_back = called_back or left
+            left = left or not self._is_user(walker.f_code)
+            walker = walker.f_back
+        key = tuple(chain)
+        if key not in self._known:
+            self._known[key] = self._read(chain)
+        found = self._known[key]
+        return "" if found == "no" and called_back else found
+
+    def _read(self, chain: list[tuple[CodeType, int | None]]) -> AgainBy:
+        loops = [self._loops(code.co_filename) for code, _ in chain]
+        if any(lines is not None and line in lines for lines, (_, line) in zip(loops, chain, strict=True)):
+            return "loop"
+        if len({code for code, _ in chain}) < len(chain):
+            return "recursion"
+        return "" if None in loops or any(line is None for _, line in chain) else "no"
+
+    def _loops(self, file: str) -> frozenset[int] | None:
+        if file not in self._files:
+            self._files[file] = _lines_of_loops("".join(linecache.getlines(file)))
+        return self._files[file]
+
+
+def _lines_of_loops(source: str) -> frozenset[int] | None:
+    """Lines of a file that stand in a loop of their function; `None` without a source that can be read."""
+    try:
+        tree = ast.parse(source) if source else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = None
+    if tree is None:
+        return None
+    lines: set[int] = set()
+    left: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while left:
+        node, looped = left.pop()
+        looped = looped or isinstance(node, _LOOPS)
+        # An instruction has the line where its expression begins.
+        if looped and hasattr(node, "lineno"):
+            lines.add(node.lineno)
+        # A function that is made in a loop is not run by it.
+        left += [(child, looped and not isinstance(node, _FUNCTIONS)) for child in ast.iter_child_nodes(node)]
+    return frozenset(lines)
