@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ridgeline.core import Diagnosis, Facts, Need, Site
+from ridgeline.core import Diagnosis, Facts, HotSpot, HotSpots, Need, Site, Wait, WaitTable
+from ridgeline.core.waits import WaitKind
 from ridgeline.diagnosis import next as next_step
-from support.facts_by_hand import facts, row, split
+from support.facts_by_hand import exact, facts, row, split
 
 
 def asking(kind: str, seconds: float, line: int = 3, group: str = "python"):
@@ -45,6 +46,33 @@ def test_what_may_stay_the_same_can_be_kept_as_long_as_it_does(kind: str):
     assert "as long as" in found.actions[0].because
     # Between one half and all of 97–100 % of the wall.
     assert found.actions[0].speedup[0] == pytest.approx(1 / (1 - 0.99 * 0.98 / 2), rel=1e-3)
+
+
+def asleep(*waits: Wait, call: str = "") -> Diagnosis:
+    """A program that does nothing but sleep has no operators: only its timed waits and the sampled line say what it asks."""
+    table = WaitTable(waits=waits, wall_s=exact(0.01, "s"), instrument="stopwatches")
+    spot = HotSpot(site=Site(file="net.py", line=3, function="work"), samples=180, state="blocked", call=call)
+    spots = HotSpots(spots=(spot,), samples=180, interval_s=0.01, instrument="frames")
+    made = facts([], operators=None, waits=table, hot_spots=spots, wall_split=split(blocked=0.99))
+    step = next_step(msgspec.structs.replace(made, cannot=dict.fromkeys(("operators", "dispatch"), "not here")))
+    assert not isinstance(step, Need), step
+    return step
+
+
+def waited(kind: WaitKind, on: str, caller: float = 0.0099) -> Wait:
+    return Wait(kind=kind, calls=1.0, total_s=exact(0.0099, "s"), caller_s=exact(caller, "s"), on=on)
+
+
+@pytest.mark.parametrize(
+    ("waits", "call", "kept"),
+    [((waited("sleep", "time.sleep"),), "", False), ((waited("socket", "socket.socket.recv"),), "", False), ((waited("file", "os.fsync"),), "", False),
+     ((waited("process", "subprocess.run"), waited("sleep", "time.sleep", 0.0)), "", True),
+     ((), "a.recv", False), ((), "sys.stdin.readline", False), ((), "open(name).read", True), ((), "", True)],
+)  # fmt: skip
+def test_what_sleeps_is_told_by_its_timed_waits_and_lines_where_no_operator_was_seen(waits: tuple[Wait, ...], call: str, kept: bool):
+    found = asleep(*waits, call=call)
+    assert (found.bottleneck.cause, found.bottleneck.where.line) == ("input-output", 3)
+    assert ("cache" in actions(found)) is kept
 
 
 def test_only_the_part_that_can_be_kept_is_promised():

@@ -27,7 +27,10 @@ _WEIGHT = 0.5
 _DIFFERS = (
     "posix.urandom", "os.urandom", "posix.getrandom", "os.getrandom", "random.", "secrets.", "uuid.", "time.", "builtins.input", "getpass.",
     "socket.", "_socket.", "ssl.", "_ssl.", "select.", "selectors.",
+    "sys.stdin",
 )  # fmt: skip
+#: Waits for what is outside the process.
+_OUTSIDE = ("process", "sleep", "socket", "file", "other")
 #: Last names of what is done for its effect and has no result to keep, and of what reads from a peer whatever its class is called.
 _FOR_EFFECT = frozenset(
     {"fsync", "fdatasync", "sync", "flush", "write", "writelines", "pwrite", "writev", "sleep", "unlink", "remove", "rename", "replace", "mkdir",
@@ -93,9 +96,9 @@ def _spent(blocked: float, calling: float, what: str) -> str:
 
 def _kept_results(case: Case, blocked: float, calling: float) -> Iterator[Proposal]:
     """A result kept from before, for as much of the share as can be the same again."""
-    asked = _asked(case)
-    whole = sum(part.row.total_s.value for part in asked)
-    again = sum(part.row.total_s.value for part in asked if not _differs(part.row.kind))
+    asked = _asked_by_name(case)
+    whole = sum(weight for _, weight in asked)
+    again = sum(weight for name, weight in asked if not _differs(name))
     part = again / whole if whole > 0 else 1.0
     share = part * min(1.0, blocked + calling)
     if share < _LEAST:
@@ -113,6 +116,18 @@ def _kept_results(case: Case, blocked: float, calling: float) -> Iterator[Propos
 def _asked(case: Case) -> list[Judged]:
     """Operators that go outside the process: asleep, or by name."""
     return [part for part in case.judged if part.row.group == "blocking" or part.row.kind.startswith((*IO_KINDS, *_DIFFERS))]
+
+
+def _asked_by_name(case: Case) -> list[tuple[str, float]]:
+    """Names of what goes outside the process, and how much of the time each has: from operators, else from timed waits, else from sampled lines."""
+    table, spots = case.facts.waits, case.facts.hot_spots
+    waits = table.waits if table is not None else ()
+    seen = spots.spots if spots is not None else ()
+    return (
+        [(part.row.kind, part.row.total_s.value) for part in _asked(case)]
+        or [(wait.on, wait.caller_s.value) for wait in waits if wait.kind in _OUTSIDE and wait.caller_s.value > 0]
+        or [(spot.call, float(spot.samples)) for spot in seen if spot.state == "blocked"]
+    )
 
 
 def _differs(kind: str) -> bool:
