@@ -65,7 +65,8 @@ def waited(kind: WaitKind, on: str, caller: float = 0.0099) -> Wait:
 
 @pytest.mark.parametrize(
     ("waits", "call", "kept"),
-    [((waited("sleep", "time.sleep"),), "", False), ((waited("socket", "socket.socket.recv"),), "", False), ((waited("file", "os.fsync"),), "", False),
+    [((waited("sleep", "time.sleep"),), "", False), ((waited("socket", "socket.socket.recv"),), "", False),
+     ((waited("file", "os.fsync"),), "", False),
      ((waited("process", "subprocess.run"), waited("sleep", "time.sleep", 0.0)), "", True),
      ((), "a.recv", False), ((), "sys.stdin.readline", False), ((), "open(name).read", True), ((), "", True)],
 )  # fmt: skip
