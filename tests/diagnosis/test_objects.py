@@ -152,11 +152,12 @@ def test_many_objects_given_or_returned_are_what_a_call_goes_through():
     """Their count and the time say it, whatever the call is named."""
     many = call("re.Pattern.findall", objects=50_000.0)
     page = found(facts([many], wall_split=split(interpreter=0.02), cannot=_NOT_HERE))
-    assert page.bottleneck.cause == "interpreter"
-    assert [action.action for action in page.actions] == ["vectorise"]
+    assert "goes through Python objects" in page.bottleneck.summary
+    # Pieces of text need not fit into an array: nothing is promised.
+    assert (page.bottleneck.cause, page.actions) == ("unknown", ())
     # Where an object takes longer than any handling of one, something else is done as well.
     few = call("re.Pattern.findall", objects=1500.0)
-    assert found(facts([few], wall_split=split(interpreter=0.02), cannot=_NOT_HERE)).bottleneck.cause == "unknown"
+    assert "native code" in found(facts([few], wall_split=split(interpreter=0.02), cannot=_NOT_HERE)).bottleneck.summary
 
 
 def test_no_loop_is_denied_where_a_call_is_made_several_times():

@@ -10,13 +10,14 @@ import pytest
 
 from ridgeline.core import Site
 from ridgeline.measurement.again import Again
+from ridgeline.measurement.one_call import OneCall
 from ridgeline.measurement.stacks import Watcher
 
 ways: list[str] = []
 
 
 def note() -> int:
-    ways.append(Again(_is_user).by(sys._getframe(1)))
+    ways.append(Again(_is_user, OneCall(_is_user)).by(sys._getframe(1)))
     return 1
 
 
@@ -63,6 +64,22 @@ def recursing(depth: int = 3) -> int:
     return recursing(depth - 1) + 0 if depth else note()
 
 
+def sorting() -> list[int]:
+    return sorted([2, 1], key=rank)
+
+
+def rank(number: int) -> int:
+    return note()
+
+
+def mapping() -> list[int]:
+    return list(map(rank, [1, 2]))
+
+
+def summing() -> int:
+    return sum(note() for _ in range(2))
+
+
 @pytest.mark.parametrize(
     ("program", "way"),
     [
@@ -73,6 +90,9 @@ def recursing(depth: int = 3) -> int:
         (beside_a_loop, "no"),
         (made_in_a_loop, "no"),
         (recursing, "recursion"),
+        (sorting, ""),
+        (mapping, ""),
+        (summing, "loop"),
     ],
 )
 def test_the_way_back_to_a_line(program, way):
@@ -97,7 +117,8 @@ def _through(call) -> int:
 
 def test_without_a_source_nothing_is_known():
     ways.clear()
-    look = Again(lambda code: code.co_filename == "<nowhere>").by
+    nowhere = lambda code: code.co_filename == "<nowhere>"  # noqa: E731
+    look = Again(nowhere, OneCall(nowhere)).by
     names: dict[str, object] = {"sys": sys, "look": look}
     exec(compile("def f():\n    return look(sys._getframe())\nway = f()", "<nowhere>", "exec"), names)
     assert names["way"] == ""

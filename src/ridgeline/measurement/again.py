@@ -8,8 +8,11 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Callable
+from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Literal
+
+from .one_call import OneCall
 
 __all__ = ["Again", "AgainBy"]
 
@@ -18,15 +21,17 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictC
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 #: Looking further up a stack costs more than a sample should; a stack so deep is a recursion.
 _DEEPEST = 100
+#: Code, instruction and line of a frame; without code where it is a library's.
+_Place = tuple[CodeType | None, int, int | None]
 
 
 class Again:
     """Reads loops and recursion off frames; remembers what it has read of the sources."""
 
-    def __init__(self, is_user: Callable[[CodeType], bool]) -> None:
-        self._is_user = is_user
+    def __init__(self, is_user: Callable[[CodeType], bool], one_call: OneCall) -> None:
+        self._is_user, self._one_call = is_user, one_call
         self._files: dict[str, frozenset[int] | None] = {}
-        self._known: dict[tuple[tuple[CodeType, int | None], ...], AgainBy] = {}
+        self._known: dict[tuple[_Place, ...], AgainBy] = {}
 
     def by(self, frame: FrameType) -> AgainBy:
         """What brings the program to this line again; empty where a source is missing or a library calls back, which may do so in a loop.
@@ -34,28 +39,34 @@ class Again:
         Args:
             frame: innermost frame of the user.
         """
-        chain: list[tuple[CodeType, int | None]] = []
+        chain: list[_Place] = []
         walker: FrameType | None = frame
-        called_back, left = False, False
         while walker is not None and len(chain) < _DEEPEST:
-            if self._is_user(walker.f_code):
-                chain.append((walker.f_code, walker.f_lineno))
-                called_back = called_back or left
-            left = left or not self._is_user(walker.f_code)
+            own = self._is_user(walker.f_code)
+            chain.append((walker.f_code if own else None, walker.f_lasti if own else 0, walker.f_lineno if own else None))
             walker = walker.f_back
+        while chain and chain[-1][0] is None:
+            chain.pop()
         key = tuple(chain)
         if key not in self._known:
             self._known[key] = self._read(chain)
-        found = self._known[key]
-        return "" if found == "no" and called_back else found
+        return self._known[key]
 
-    def _read(self, chain: list[tuple[CodeType, int | None]]) -> AgainBy:
-        loops = [self._loops(code.co_filename) for code, _ in chain]
-        if any(lines is not None and line in lines for lines, (_, line) in zip(loops, chain, strict=True)):
+    def _read(self, chain: list[_Place]) -> AgainBy:
+        own = [(code, line) for code, _, line in chain if code is not None]
+        loops = [self._loops(code.co_filename) for code, _ in own]
+        if any(lines is not None and line in lines for lines, (_, line) in zip(loops, own, strict=True)):
             return "loop"
-        if len({code for code, _ in chain}) < len(chain):
+        if len({code for code, _ in own}) < len(own):
             return "recursion"
-        return "" if None in loops or any(line is None for _, line in chain) else "no"
+        known = None not in loops and all(line is not None for _, line in own)
+        return "no" if known and all(self._by_name(*pair) for pair in pairwise(chain)) else ""
+
+    def _by_name(self, called: _Place, caller: _Place) -> bool:
+        """Whether one frame was called by the name of its function from the other: what is called back has neither, or another frame between."""
+        if called[0] is None or caller[0] is None:
+            return False
+        return self._one_call.written(caller[0], caller[1]).rpartition(".")[2] == called[0].co_name
 
     def _loops(self, file: str) -> frozenset[int] | None:
         if file not in self._files:

@@ -54,6 +54,14 @@ class OneCall:
             self._known[key] = self._read(chain)
         return self._known[key]
 
+    def written(self, code: CodeType, instruction: int) -> str:
+        """What a frame calls at the moment, as it is written; empty where it calls nothing.
+
+        Args:
+            instruction: `f_lasti` of the frame.
+        """
+        return self._call_at(code, instruction)[0]
+
     def _read(self, chain: list[tuple[CodeType, int]]) -> str:
         name = ""
         called = ""

@@ -85,7 +85,7 @@ class Watcher:
         self._calls: dict[Site, Counter[str]] = {}
         self._one_call = OneCall(self._is_user)
         self._came: dict[Site, set[AgainBy]] = {}
-        self._again = Again(self._is_user)
+        self._again = Again(self._is_user, self._one_call)
         self._watched = watched
         self._files = user_files
         self._known: dict[CodeType, bool] = {}

@@ -50,6 +50,8 @@ _CALLS_BACK = (
 _CONVERTS = ("array", "asarray", "asanyarray", "tensor", "as_tensor", "FloatTensor", "LongTensor", "fromiter", "DataFrame", "Series")
 #: Reading and writing text or bytes that stand for objects: what a library compiled for the types of the data does faster.
 _PARSES = ("json.", "pickle.", "marshal.", "plistlib.", "tomllib.", "csv.", "ast.")
+#: What else arrays do in one go; whether the objects of other calls, such as pieces of text, could be one array is not known.
+_ON_DATA = ("copy.deepcopy", "heapq.", "statistics.", "math.")
 #: What numpy has as one operation over an array.
 _OVER_ARRAYS = {
     "sorted": "sort", "sort": "sort", "max": "max", "min": "min", "sum": "sum", "fsum": "sum", "any": "any", "all": "all", "prod": "prod",
@@ -93,7 +95,8 @@ class ObjectCall(Rule):
         """Yield at most one finding: the calls at one place that take the most."""
         call = object_call(case)
         if call is not None:
-            yield _walking(call) if call.walks else _opaque(call)
+            proposals = tuple(_proposals(call)) if call.walks else ()
+            yield _walking(call, proposals) if proposals else _opaque(call)
 
 
 def object_call(case: Case) -> FoundCall | None:
@@ -102,10 +105,10 @@ def object_call(case: Case) -> FoundCall | None:
         return None
     rows = case.shares_hold and any(map(_of_a_library, case.judged))
     call = _of_rows(case) if rows else _of_lines(interpreter_share(case), interpreted_lines(case))
-    return call if call is not None and call.share >= _LEAST else None
+    return call if call is not None and call.share >= _LEAST and call.share * case.wall_s >= _LONG_S * call.calls else None
 
 
-def _walking(call: FoundCall) -> Finding:
+def _walking(call: FoundCall, proposals: tuple[Proposal, ...]) -> Finding:
     made = f"{call.counted}, each of which goes" if call.calls >= 1.5 else f"{call.counted}, which goes"
     what = "an array" if call.on_array else "Python objects"
     # Called once, there is no loop around it; a call of many has one, which is not what takes the time.
@@ -116,13 +119,15 @@ def _walking(call: FoundCall) -> Finding:
         share=call.share,
         where=call.where,
         evidence=call.evidence,
-        proposals=tuple(_proposals(call)),
+        proposals=proposals,
         summary=f"{call.share:.0%} of the wall is {made} through {what} one at a time inside the library{loop}",
     )
 
 
 def _opaque(call: FoundCall) -> Finding:
     inside = "native code whose work has no formula" if call.native else "code of a library, in Python or built into it, that was not looked into"
+    if call.walks:
+        inside = "which goes through Python objects one at a time inside the library"
     return Finding(
         cause=UNKNOWN,
         bound="inconclusive",
@@ -147,7 +152,7 @@ def _proposals(call: FoundCall) -> Iterator[Proposal]:
     elif call.name.startswith(_PARSES):
         because = "a library that is compiled for the types of the data makes fewer Python objects of the same bytes"
         yield Proposal(action="compile", because=because, gain=(1.5, 10.0))
-    else:
+    elif call.name.startswith(_ON_DATA):
         because = "data that is kept in an array, not in an object for each item, is handled in one go"
         yield Proposal(action="vectorise", because=because, gain=(1.5, MOST))
 
