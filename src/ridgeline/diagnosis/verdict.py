@@ -129,7 +129,9 @@ def _healthy(case: Case, ranked: list[Finding]) -> bool:
 
 
 def _of_use(shown: list[Finding]) -> list[Finding]:
-    """Findings whose actions help the use: where each start serves one call, a gain on steady calls is none."""
+    """Findings whose actions help the use: where each start serves one call, a gain on steady calls is none; beside other work no share holds."""
+    if shown and shown[0].cause == "interference":
+        return shown[:1]
     single = [finding for finding in shown if finding.cause == "cold-start"]
     return [finding for finding in shown if finding.cause in ("cold-start", "interference")] if single else shown
 

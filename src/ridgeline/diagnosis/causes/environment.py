@@ -1,7 +1,8 @@
 """Interference: a busy neighbour, a throttled clock or a stolen CPU is not a slow kernel.
 
 Decided from what the machine itself shows while the samples were taken: time the caller waited for a CPU, CPUs that other processes kept busy,
-steal, and the FMA and stream sentinels against the probe.
+steal, and the FMA and stream sentinels against the probe. Load that came after clean samples shows in the wall split alone: a call that found a
+CPU whenever it wanted one, and later does not, is no different program.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ridgeline.core import Evidence, Where
+from ridgeline.core.units import format_quantity
 
 from ..case import Case, Finding, Proposal, Rule, measured_share
 
@@ -25,6 +27,8 @@ _STEAL = 0.10
 _FMA_SLOW = 0.7
 #: Other processes keeping this many CPUs busy leave too little of a machine whose every CPU is used.
 _OTHER_LOAD = 0.35
+#: Waiting for a CPU beside the wall split beyond that beside the samples: the split runs a sampling thread of its own, which takes less than this.
+_LATER = 0.25
 #: Samples under which a tenth of them is too few to leave out.
 _ENOUGH = 20
 
@@ -46,6 +50,7 @@ class Interference(Rule):
         fma = seen.fma_ratio
         slow = 1.0 - fma.value if fma is not None and fma.high < _FMA_SLOW else 0.0
         if not (waiting >= _WAITING or steal >= _STEAL or (slow and load >= _OTHER_LOAD) or case.facts.clock.throttled):
+            yield from _later(case)
             return
         lost = min(0.95, max(waiting, steal, slow))
         evidence = [
@@ -74,12 +79,42 @@ class Interference(Rule):
         )
 
 
-def _typical_waiting(case: Case) -> float:
+def _later(case: Case) -> Iterator[Finding]:
+    """Load that came when the samples were taken: the time holds, and nothing that was measured to explain it does.
+
+    Waiting of the split is held against the waiting beside the samples, since a program whose own threads queue for each other does so in both.
+    """
+    seen, later = case.facts.sentinels, case.share_of("waiting")
+    known = seen is not None and (seen.run_queue_share is not None or (case.facts.samples is not None and case.facts.samples.run_queue_s is not None))
+    before = _typical_waiting(case, split=False)
+    if not known or later - before < _LATER:
+        return
+    slower = [record for record in case.facts.levels if record.level >= 2 and record.perturbed and record.ratio_to_ground_truth is not None]
+    ratios = [f"{record.instrument} took {format_quantity(record.ratio_to_ground_truth.value, '1')}× as long" for record in slower]  # type: ignore[union-attr]
+    beside = f"; {'; '.join(ratios)}" if ratios else ""
+    yield Finding(
+        cause="interference",
+        bound="inconclusive",
+        share=later,
+        where=Where(lane="machine"),
+        evidence=(
+            measured_share("waiting for a CPU, wall split", later, origin="run-queue delay ÷ wall"),
+            measured_share("waiting for a CPU, ground truth", before, origin="run-queue delay ÷ wall"),
+        ),
+        summary=f"other work came after the ground truth, which holds: there a call waited {before:.0%} of its time for a CPU, "
+        f"while its wall was split {later:.0%}{beside}; what the levels above 1 say is of a busy machine, measure again",
+        missing="levels 2 and up: they ran beside other work; measure again on a quiet machine",
+        rank=2.0,
+    )
+
+
+def _typical_waiting(case: Case, *, split: bool = True) -> float:
     """Share of the wall in the run queue, without the slowest tenth of the calls: a few long waits make a tail, not a slow median."""
     samples = case.facts.samples
     queue = samples.run_queue_s if samples is not None else None
     if samples is None or queue is None or len(samples) < _ENOUGH:
-        return max((case.facts.sentinels.run_queue_share if case.facts.sentinels else None) or 0.0, case.share_of("waiting"))
+        beside = (case.facts.sentinels.run_queue_share if case.facts.sentinels else None) or 0.0
+        return max(beside, case.share_of("waiting")) if split else beside
     walls = samples.wall_s.values * samples.inner.values
     kept = np.argsort(walls)[: max(1, int(0.9 * len(walls)))]
     return float(queue.values[kept].sum() / walls[kept].sum())
