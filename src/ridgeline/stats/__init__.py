@@ -1,6 +1,7 @@
 """Statistics as pure functions, every formula with its source."""
 
 from .change_points import ChangePoint, History, history
+from .comparison import Effect, Statistic, effect
 from .proportion import share_quantity, wilson_interval
 from .quantile import QuantileInterval, interval_ranks, median_interval, minimum_samples, quantile_bound, quantile_interval, refusal
 from .robust import (
@@ -17,8 +18,8 @@ from .robust import (
 from .steady import LEAST_STEADY, Segment, moves_one_way, segments, steady_start
 
 __all__ = [
-    "LEAST_STEADY", "ChangePoint", "History", "QuantileInterval", "Segment", "block_medians", "history", "hodges_lehmann_shift",
-    "interval_ranks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples", "moves_one_way", "noise_floor",
-    "paired_ratio", "quantile_bound", "quantile_interval", "ratio_of_medians", "refusal", "segments", "share_quantity", "steady_start",
-    "theil_sen_slope", "wilson_interval",
+    "LEAST_STEADY", "ChangePoint", "Effect", "History", "QuantileInterval", "Segment", "Statistic", "block_medians", "effect", "history",
+    "hodges_lehmann_shift", "interval_ranks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples",
+    "moves_one_way", "noise_floor", "paired_ratio", "quantile_bound", "quantile_interval", "ratio_of_medians", "refusal", "segments",
+    "share_quantity", "steady_start", "theil_sen_slope", "wilson_interval",
 ]  # fmt: skip

@@ -1,0 +1,134 @@
+"""Two versions compared by their processes: which is faster, by how much, and whether that can be told at all.
+
+The unit is the process: samples of one process share its memory layout, its hash seeds and its luck, so that a thousand of them are one draw. Each
+process is reduced to one number, a quantile of its times; the two sets of numbers are compared by the shift of their logarithms (Hodges and Lehmann)
+with its exact rank interval, which holds for any distribution that the versions share up to the shift. Of the candidate quantiles the one that
+differs least from process to process within its own side is taken: that spread knows nothing of the shift, so that choosing by it costs hardly
+any of the error rate.
+
+Sources: J. Hodges, E. Lehmann, Annals of Mathematical Statistics 34, 1963; H. Mann, D. Whitney, ibid. 18, 1947; E. Lehmann, "Nonparametrics", §2.3
+(the size that finds a shift); T. Kalibera, R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013 (the process as the unit).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import UsageError
+from ._checks import Values, confidence_level, normal_quantile, positive_floats
+from .robust import hodges_lehmann_shift, mad_sigma
+
+__all__ = ["Effect", "Statistic", "effect"]
+
+Statistic = Literal["median", "lower quartile", "minimum"]
+_QUANTILES: dict[Statistic, float] = {"median": 0.5, "lower quartile": 0.25, "minimum": 0.0}
+#: The median is what people mean; another quantile must be steadier than it by this much.
+_STEADIER = 0.8
+#: The detectable effect is found with this chance.
+_POWER = 0.9
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """How the times of one version stand to those of another.
+
+    Args:
+        statistic: of each process that is compared.
+        ratio: time after ÷ time before; above 1 it is slower.
+        low, high: ends of the interval of the ratio; 0 and infinity where there are too few processes for one.
+        confidence: of the interval.
+        processes: of each side.
+        spread: robust relative standard deviation from process to process within a side, both together.
+        detectable_ratio: a slowdown by this ratio would be found in nine of ten such comparisons; infinity where none would.
+        ratios: the ratio by each statistic, for the reader.
+    """
+
+    statistic: Statistic
+    ratio: float
+    low: float
+    high: float
+    confidence: float
+    processes: tuple[int, int]
+    spread: float
+    detectable_ratio: float
+    ratios: dict[Statistic, float]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the interval leaves out 1."""
+        return self.low > 1.0 or self.high < 1.0
+
+
+def effect(before: Sequence[Values], after: Sequence[Values], confidence: float = 0.97) -> Effect:
+    """The ratio of times after ÷ before, over processes.
+
+    Args:
+        before, after: the samples of each process, each of shape (n,), seconds or any one unit, > 0; process by process.
+        confidence: in (0, 1); 0.97 calls three of a hundred equal pairs different.
+
+    Raises:
+        UsageError: a side without a process, a process without samples, a time that is not above zero.
+
+    >>> before = [[1.0, 1.1], [1.01, 1.2], [1.02, 1.1], [1.03, 1.3], [1.0, 1.2]]
+    >>> found = effect(before, [[2 * time for time in process] for process in before])
+    >>> found.differs, round(found.ratio, 2)
+    (True, 2.0)
+    """
+    confidence_level(confidence)
+    sides = (_reduced(before, "before"), _reduced(after, "after"))
+    shifts: dict[Statistic, tuple[float, float, float]] = {
+        name: hodges_lehmann_shift(sides[0][name], sides[1][name], confidence) for name in _QUANTILES
+    }
+    chosen = _steadiest(sides)
+    shift, low, high = shifts[chosen]
+    spread = _spread(sides, chosen)
+    sizes = (sides[0][chosen].size, sides[1][chosen].size)
+    return Effect(
+        statistic=chosen,
+        ratio=math.exp(shift),
+        low=math.exp(low),
+        high=math.exp(high) if high < 700 else math.inf,
+        confidence=confidence,
+        processes=sizes,
+        spread=spread,
+        detectable_ratio=math.exp(_detectable(spread, *sizes, confidence)) if math.isfinite(low) else math.inf,
+        ratios={name: math.exp(found[0]) for name, found in shifts.items()},
+    )
+
+
+Reduced = dict[Statistic, NDArray[np.float64]]
+
+
+def _reduced(processes: Sequence[Values], side: str) -> Reduced:
+    """Logarithms of each statistic, one value a process."""
+    if not len(processes):
+        raise UsageError("a process on each side", found=f"none {side}", remedy="measure both versions")
+    times = [positive_floats(samples) for samples in processes]
+    return {name: np.log(np.array([np.quantile(samples, q) for samples in times])) for name, q in _QUANTILES.items()}
+
+
+def _spread(sides: tuple[Reduced, Reduced], name: Statistic) -> float:
+    """Both sides' robust standard deviation, of one process; n ÷ (n − 0.8) is what few values lack (C. Croux, P. Rousseeuw, 1992)."""
+    return math.sqrt(sum((mad_sigma(side[name]) * side[name].size / (side[name].size - 0.8)) ** 2 for side in sides) / 2)
+
+
+def _steadiest(sides: tuple[Reduced, Reduced]) -> Statistic:
+    spreads = {name: _spread(sides, name) for name in _QUANTILES}
+    least = min(spreads, key=lambda name: spreads[name])
+    return least if spreads[least] < _STEADIER * spreads["median"] else "median"
+
+
+def _detectable(spread: float, before: int, after: int, confidence: float) -> float:
+    """Shift of the logarithm that a rank test of these sizes finds nine times of ten.
+
+    (t of the test + z of the power) × σ √(1/m + 1/n) ÷ √(3/π): ranks need π/3 times the normal test's sizes on normal values. σ itself comes
+    from few values, hence t (its Cornish-Fisher expansion) instead of z.
+    """
+    z = normal_quantile(confidence)
+    t = z * (1 + (z * z + 1) / (4 * max(1, before + after - 2)))
+    return (t + normal_quantile(2 * _POWER - 1)) * spread * math.sqrt((1 / before + 1 / after) * math.pi / 3)
