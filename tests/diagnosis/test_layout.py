@@ -168,18 +168,17 @@ def test_several_passes_over_one_buffer_beyond_the_cache() -> None:
     found = diagnose(given)
     assert found.bottleneck is not None
     assert (found.bottleneck.cause, found.bottleneck.bound) == ("poor-locality", "bandwidth")
-    assert found.actions[0].action == "block"
+    low, high = next(one.speedup for one in found.actions if one.action == "block")
     # Four passes become one from memory and three from the cache, whose ceiling is 40 instead of 6 GB/s: at best 1 ÷ (1/4 + 3/4 × 6/40).
-    assert 1.0 < found.actions[0].speedup[0] <= found.actions[0].speedup[1] <= 1 / (0.25 + 0.75 * 0.15) * 1.05
+    assert 1.0 < low <= high <= 1 / (0.25 + 0.75 * 0.15) * 1.05
     assert "streaming" not in causes(found)
 
 
 def test_the_promise_rests_on_tiles_where_they_were_run() -> None:
     rows = [passing(name, 0.018) for name in ("min", "max", "sum", "dot")]
     repeated = tuple(tried(0.018, 0.006, operator=index, layout="in tiles") for index in range(4))
-    action = diagnose(facts(rows, wall_s=0.073, relayouts=repeated)).actions[0]
+    action = next(one for one in diagnose(facts(rows, wall_s=0.073, relayouts=repeated)).actions if one.action == "block")
     # A quarter of 72 ms stays as it is, the rest takes a third: 36 of 73 ms are left with the 1 ms beside.
-    assert action.action == "block"
     assert action.speedup[0] < 73 / (1 + 18 + 18) < action.speedup[1]
 
 

@@ -51,7 +51,7 @@ def test_what_a_trial_speaks_against_is_last_and_not_recommended(made, words):
     assert "changer" in after[1].outcome
     assert after[1].found == made.speedup
     # Fields are only added: the promise stays what it was.
-    assert msgspec.structs.replace(after[1], change="", found=None, recommended=True, outcome="") == FUSE
+    assert msgspec.structs.replace(after[1], change="", found=None, recommended=True, outcome="", settled=False) == FUSE
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,40 @@ def test_what_a_trial_leaves_open_stays_where_it_was(made):
     assert after[0].outcome
 
 
-def test_what_was_found_faster_comes_first():
-    after = weighed((FUSE, BATCH), (tried(identity="a2", name="batch"),), 1.0)
+def test_what_was_found_faster_than_the_least_of_a_promise_comes_first():
+    after = weighed((FUSE, BATCH), (tried(identity="a2", name="batch", speedup=(1.51, 1.7)),), 1.0)
     assert names(after) == ["batch", "fuse"]
-    assert after[0].found == (1.5, 1.7)
+    assert after[0].found == (1.51, 1.7)
     assert "as promised" in after[0].outcome
+
+
+def test_the_least_that_is_known_of_each_decides_the_order():
+    little, much, both = (
+        action("change-allocator", (1.10, 1.44)),
+        action("fuse", (1.16, 2.28), "a2"),
+        action("x", (1.3, 3.0), "a3", combines=("a1", "a2")),
+    )
+    assert names(weighed((little, much, both), (), 1.0)) == ["fuse", "change-allocator", "x"]
+    made = tried(speedup=(1.07, 1.16), name="change-allocator", promised=little.speedup)
+    assert names(weighed((little, much, both), (made,), 1.0)) == ["fuse", "change-allocator", "x"]
+    better = tried(speedup=(1.2, 1.3), name="change-allocator", promised=little.speedup)
+    assert names(weighed((little, much, both), (better,), 1.0))[0] == "change-allocator"
+    # A trial of all parts at once speaks for each of them.
+    whole = tried(speedup=(1.4, 1.5), name="x", identity="a3", promised=both.speedup)
+    assert {one.gain for one in weighed((little, much, both), (whole,), 1.0)} == {(1.4, 1.5)}
+
+
+def test_a_quiet_machine_comes_before_what_was_measured_without_it():
+    assert names(weighed((action("fuse", (2.0, 3.0)), action("fix-environment", (1.0, 1.2), "a2")), (), 1.0)) == ["fix-environment", "fuse"]
+
+
+def test_what_a_settled_trial_found_stands_in_place_of_the_promise():
+    (settled,) = weighed((FUSE,), (tried(speedup=(1.25, 1.5)),), 0.3)
+    assert settled.gain == (1.25, 1.5)
+    # FUSE promises at most 3.0 for 0.1 s, so that a call takes 0.3 s now.
+    assert settled.after_s == (pytest.approx(0.2), pytest.approx(0.24))
+    (open_still,) = weighed((FUSE,), (tried("inconclusive", (0.9, 1.9), promise="open"),), 0.3)
+    assert (open_still.gain, open_still.after_s) == (FUSE.speedup, FUSE.median_after_s)
 
 
 def test_one_of_two_changes_that_works_is_enough():

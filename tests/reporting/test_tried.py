@@ -64,6 +64,16 @@ def test_what_a_trial_speaks_against_is_said_under_what_to_do(full_diagnosis):
     assert "1." not in part.split("not recommended")[0], "it is not numbered among the recommendations"
 
 
+def test_what_was_found_is_the_gain_and_the_promise_stands_beside_it(full_diagnosis):
+    first = msgspec.structs.replace(full_diagnosis.actions[0], speedup=(1.1, 1.44), median_after_s=(0.1 / 1.44, 0.1 / 1.1), combines=())
+    settled = msgspec.structs.replace(first, found=(1.25, 2.0), change="c", outcome="tried as c: found 1.25–2.00×", settled=True)
+    flat = " ".join(text(msgspec.structs.replace(full_diagnosis, actions=(settled,))).split())
+    assert "measured gain 1.25–2.00×" in flat
+    assert "median after 50.0 ms – 80.0 ms · promised 1.10–1.44×" in flat
+    undecided = msgspec.structs.replace(settled, settled=False)
+    assert " gain 1.10–1.44×" in " ".join(text(msgspec.structs.replace(full_diagnosis, actions=(undecided,))).split())
+
+
 def test_an_open_verdict_says_what_is_missing_and_what_was_found_faster(full_diagnosis):
     measured = msgspec.structs.replace(
         full_diagnosis.actions[0], id="m1", action="one-thread", on="the whole target", basis="measured", speedup=(1.4, 1.6), found=(1.4, 1.6),

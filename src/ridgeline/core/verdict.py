@@ -210,6 +210,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         found: (low, high) speedup that the trial found; null without a trial or a result.
         recommended: false where a trial says no: not faster, a slower tail, another output.
         outcome: one sentence on what the trial says; empty where none was tried.
+        settled: whether the trial is sure enough for what it found to stand in place of the promise.
     """
 
     id: str
@@ -225,6 +226,18 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     found: tuple[float, float] | None = None
     recommended: bool = True
     outcome: str = ""
+    settled: bool = False
+
+    @property
+    def gain(self) -> tuple[float, float]:
+        """(low, high) speedup that counts: what a trial found where it is settled, else what was promised."""
+        return self.found if self.settled and self.found is not None else self.speedup
+
+    @property
+    def after_s(self) -> tuple[float, float]:
+        """(low, high) seconds that result from `gain`, of what `median_after_s` is of."""
+        now_s = self.median_after_s[0] * self.speedup[1]
+        return (now_s / self.gain[1], now_s / self.gain[0]) if self.settled else self.median_after_s
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,18 +16,19 @@ from ridgeline.core.units import format_speedup
 __all__ = ["weighed"]
 
 _FOR, _OPEN, _AGAINST = "for", "open", "against"
+_FIRST = "fix-environment"
 
 
 def weighed(actions: Sequence[Action], tried: Sequence[Tried], median_s: float) -> tuple[Action, ...]:
-    """The actions with what their trials say: what was found faster first, largest gain first, what is not recommended last; else in their order.
+    """The actions with what their trials say, best first: by the least that each is known to be worth, what is not recommended last.
+
+    That is the low end of what a settled trial found, else of the promise. A quiet machine comes before everything: all else was measured without it.
 
     Args:
         actions: as promised.
         tried: judged against these actions.
         median_s: ground truth, seconds.
     """
-    if not tried:
-        return tuple(actions)
     marked = [_marked(action, _trials_of(action, actions, tried)) for action in actions]
     against = {action.id: action for action in marked if not action.recommended}
     marked = [_without_its_parts(action, against) for action in marked]
@@ -37,8 +38,11 @@ def weighed(actions: Sequence[Action], tried: Sequence[Tried], median_s: float) 
 
 def _place_in_order(action: Action) -> tuple[int, float]:
     if not action.recommended:
-        return 2, 0.0
-    return (0, -action.found[0]) if action.found and action.found[0] > 1.0 else (1, 0.0)
+        return 3, 0.0
+    if action.action == _FIRST:
+        return 0, 0.0
+    # A combination stands behind what it is made of until a trial found what it is worth.
+    return (2 if action.combines and not action.settled else 1), -action.gain[0]
 
 
 def _trials_of(action: Action, actions: Sequence[Action], tried: Sequence[Tried]) -> list[Tried]:
@@ -66,7 +70,12 @@ def _marked(action: Action, trials: Sequence[Tried]) -> Action:
     spoken = sorted(trials, key=lambda trial: ((_FOR, _OPEN, _AGAINST).index(_stand(trial)), -(trial.found or 0.0)))
     said = next((trial for trial in spoken if trial.verdict != "failed"), spoken[0])
     return msgspec.structs.replace(
-        action, change=said.change, found=said.speedup, recommended=_stand(said) != _AGAINST, outcome=_outcome(said, _stand(said))
+        action,
+        change=said.change,
+        found=said.speedup,
+        recommended=_stand(said) != _AGAINST,
+        outcome=_outcome(said, _stand(said)),
+        settled=said.verdict == "faster",
     )
 
 

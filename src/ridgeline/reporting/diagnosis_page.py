@@ -187,13 +187,18 @@ def after_words(action: Action) -> str:
 
 
 def _action(action: Action, diagnosis: Diagnosis) -> Item:
-    low, high = action.median_after_s
-    label = {"promised": "gain", "measured": "measured gain"}[action.basis]
+    label = "measured gain" if action.settled or action.basis == "measured" else "gain"
     if not action.recommended and action.basis == "promised":
         label = "promised"
-    numbers = [Pair(label=label, cell=speedup(action.speedup), note=gain_words(action))]
-    if action.recommended:
-        numbers.append(Pair(label=after_words(action), cell=words(_span(low, high))))
+    if not action.recommended:
+        numbers = [Pair(label=label, cell=speedup(action.speedup), note=gain_words(action))]
+    else:
+        numbers = [
+            Pair(label=label, cell=speedup(action.gain), note=gain_words(action)),
+            Pair(label=after_words(action), cell=words(_span(*action.after_s))),
+        ]
+        if action.settled and action.basis == "promised":
+            numbers.append(Pair(label="promised", cell=speedup(action.speedup)))
     # What a trial found goes before why it was promised.
     detail = "; ".join(part for part in (action.outcome, action.because) if part)
     return Item(title=title(action, diagnosis), numbers=tuple(numbers), detail=detail)

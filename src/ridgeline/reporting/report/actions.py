@@ -44,7 +44,7 @@ def _action_row(action: Action, diagnosis: Diagnosis) -> IntervalRow:
     return IntervalRow(
         label=title(action, diagnosis),
         intervals=(*promised, *_interval(action.found, "found")),
-        value=_factors(action.speedup),
+        value=_factors(action.gain if action.recommended else action.speedup),
         note=_because(action),
     )
 
@@ -58,7 +58,7 @@ def _short(action: Action, row: IntervalRow) -> str:
 def _because(action: Action) -> str:
     why = "; ".join(part for part in (action.outcome, action.because) if part)
     after = after_words(action)
-    return f"{why}. {after[:1].upper()}{after[1:]}: {_times(action.median_after_s)}; the gain is {gain_words(action)}."
+    return f"{why}. {after[:1].upper()}{after[1:]}: {_times(action.after_s)}; the gain is {gain_words(action)}."
 
 
 def _times(span: Sequence[float]) -> str:
@@ -83,7 +83,7 @@ def actions_table(diagnosis: Diagnosis) -> Table:
             words(title(action, diagnosis)),
             speedup(action.speedup),
             speedup(action.found) if action.found else missing("not tried, or the trial failed"),
-            words(_times(action.median_after_s)),
+            words(_times(action.after_s)),
             words("time between results" if action.metric == "period" else "one call"),
             words("; ".join(part for part in (action.outcome, action.because) if part)),
         )
