@@ -157,8 +157,9 @@ def _what_to_do(diagnosis: Diagnosis) -> Section:
         if any(action.basis == "measured" and action.recommended for action in diagnosis.actions):
             said += " What follows no cause asked for: it was tried and found faster."
         blocks.insert(0, Paragraph(text=said))
-    if len(good) > 1 and disturbed(diagnosis):
-        blocks.append(Paragraph(text="All but fix-environment rest on times that other work disturbed: measure again on a quiet machine first."))
+    if disturbed(diagnosis) and any(action.action != "fix-environment" for action in good):
+        rest = "All but fix-environment" if any(action.action == "fix-environment" for action in good) else "All of these"
+        blocks.append(Paragraph(text=f"{rest} rest on times that other work disturbed: measure again on a quiet machine first."))
     return Section(title="What to do", blocks=tuple(blocks))
 
 

@@ -59,21 +59,15 @@ class Interference(Rule):
         ]
         if fma is not None:
             evidence.append(Evidence(name="FMA rate now ÷ probe", quantity=fma))
+        said = f"other work keeps {load:.1f} CPUs busy; the caller waited {waiting:.0%} of its time and lost {lost:.0%} in all"
         yield Finding(
             cause="interference",
             bound="inconclusive",
             share=lost,
             where=Where(lane="machine"),
             evidence=tuple(evidence),
-            proposals=(
-                Proposal(
-                    action="fix-environment",
-                    because=f"other work keeps {load:.1f} CPUs busy; the caller waited {waiting:.0%} of its time and lost {lost:.0%} in all",
-                    gain=_gain(case, lost),
-                    share=1.0,
-                ),
-            ),
-            summary=f"the machine is busy with other work: {lost:.0%} of the time is lost to it",
+            proposals=_proposals(_gain(case, lost), said),
+            summary=f"the machine is busy with other work: at least {lost:.0%} of the time is lost to it",
             # It comes first whenever it is there: nothing else measured beside it can be trusted as much.
             rank=2.0,
         )
@@ -108,6 +102,11 @@ def _later(case: Case) -> Iterator[Finding]:
     )
 
 
+def _proposals(gain: tuple[float, float] | None, because: str) -> tuple[Proposal, ...]:
+    """The change with its promise; none where no figure could be bet on."""
+    return () if gain is None else (Proposal(action="fix-environment", because=because, gain=gain, share=1.0),)
+
+
 def _typical_waiting(case: Case, *, split: bool = True) -> float:
     """Share of the wall in the run queue, without the slowest tenth of the calls: a few long waits make a tail, not a slow median."""
     samples = case.facts.samples
@@ -120,9 +119,17 @@ def _typical_waiting(case: Case, *, split: bool = True) -> float:
     return float(queue.values[kept].sum() / walls[kept].sum())
 
 
-def _gain(case: Case, lost: float) -> tuple[float, float]:
-    """What quiet is worth to the median: never more than the fastest call that was seen."""
+def _gain(case: Case, lost: float) -> tuple[float, float] | None:
+    """What quiet is worth to the median, of what it costs now; null where nothing bounds it from above.
+
+    The share that is seen to be lost bounds it from below: what a neighbour takes from caches and memory is in no counter. From above it is bounded
+    by the fastest calls, which had the machine most nearly to themselves; where even those show less than is known to be lost, none was left alone,
+    and a quiet call may be faster than any that was seen.
+    """
     samples = case.facts.samples
-    fastest = float(samples.wall_s.values.min()) if samples is not None and len(samples) else case.wall_s
-    high = min(1.0 / (1.0 - lost), case.wall_s / fastest) if fastest > 0 else 1.0
-    return 1.0 + (max(1.0, high) - 1.0) / 2, max(1.0, high)
+    if samples is None or len(samples) < _ENOUGH:
+        return None
+    fastest = float(samples.wall_s.values.min())
+    high = case.wall_s / fastest if fastest > 0 else 1.0
+    known = 1.0 / (1.0 - lost)
+    return (1.0 + (known - 1.0) / 2, high) if high >= known else None
