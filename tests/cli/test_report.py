@@ -56,6 +56,28 @@ def test_nothing_is_overwritten_without_force(run: Call, kept: Run, tmp_path: Pa
     assert file.read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
+def test_a_report_of_ours_under_its_own_name_is_written_again(run: Call, kept: Run, tmp_path: Path) -> None:
+    assert run("report", "latest")[0] == 0
+    file = tmp_path / f"ridgeline-{kept.id}.html"
+    whole = file.read_text("utf-8")
+    file.write_text(whole[:2000], "utf-8")
+    assert run("report", "latest")[0] == 0
+    assert file.read_text("utf-8") == whole
+    # Under a name that was given it may be anybody's.
+    assert run("report", "latest", "--html", file.name)[0] == 2
+    for other in ("<!DOCTYPE html>\n<title>mine</title>", ""):
+        file.write_text(other)
+        assert run("report", "latest")[0] == 2
+        assert file.read_text() == other
+
+
+@pytest.mark.parametrize("identity", ["latest", "last", "-1"])
+def test_show_takes_the_same_names(run: Call, kept: Run, identity: str) -> None:
+    code, out, err = run("show", identity, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["id"] == kept.id
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

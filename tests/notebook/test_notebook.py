@@ -60,7 +60,7 @@ def test_last_and_age_and_prefix(book: Notebook, stored_run: Run) -> None:
     ids = ["20260101T000000-aaaa0000", "20260101T000000-aaab0000", "20260201T000000-00000000"]
     for identity in ids:
         book.add(_named(stored_run, identity))
-    assert book.get("last").id == book.get("-1").id == ids[2]
+    assert book.get("last").id == book.get("latest").id == book.get("-1").id == ids[2]
     assert book.get("-2").id == ids[1]
     assert book.get("202602").id == ids[2]
     assert book.get(ids[0]).id == ids[0]

@@ -71,7 +71,7 @@ def _promises(notebook: str | None, target: str | None, *, as_json: bool, no_col
 @json_option
 @colour_option
 def show(*, run: str, **given: Any) -> int:
-    """Show one run: ID is its id or the beginning of it, `last`, or -1, -2, … for the newest, the one before, …"""
+    """Show one run: ID is its id or the beginning of it, `latest`, or -1, -2, … for the newest, the one before, …"""
     from ridgeline.flows.show import replay as again_from
     from ridgeline.flows.show import show as stored_run
 

@@ -14,7 +14,7 @@ __all__ = ["replay", "show"]
 
 
 def show(location: str | Path | None, identity: str) -> Run:
-    """The run `identity` (id, beginning of one, `last`, `-1`, `-2`, …) of the notebook at `location` (the default one if null).
+    """The run `identity` (id, beginning of one, `last` or `latest`, `-1`, `-2`, …) of the notebook at `location` (the default one if null).
 
     Raises:
         UsageError: no such notebook or run, or several runs whose ids begin so.

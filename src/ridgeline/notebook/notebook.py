@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Notebook"]
 
-# `last`, or `-1` for the newest, `-2` for the one before; nine digits are more runs than there ever are.
-_AGE = re.compile(r"last|-[1-9][0-9]{0,8}")
+# `last` or `latest`, or `-1` for the newest, `-2` for the one before; nine digits are more runs than there ever are.
+_AGE = re.compile(r"last|latest|-[1-9][0-9]{0,8}")
 _COLUMNS = "id, verb, at, target, target_digest, machine, bound, cause, median_s, commit_id"
 
 
@@ -148,7 +148,7 @@ class Notebook:
         return tuple(RunSummary(**dict(zip(names, row, strict=True))) for row in rows)
 
     def get(self, identity: str) -> Run:
-        """The run of that id, of the only id that begins so, or by age: `last` or `-1` is the newest, `-2` the one before.
+        """The run of that id, of the only id that begins so, or by age: `last`, `latest` or `-1` is the newest, `-2` the one before.
 
         Raises:
             UsageError: no such run, or several whose ids begin so.
@@ -161,7 +161,7 @@ class Notebook:
     def _find(self, connection: Connection, identity: str) -> str:
         wanted = identity.strip()
         if _AGE.fullmatch(wanted):
-            return self._by_age(connection, 1 if wanted == "last" else int(wanted[1:]))
+            return self._by_age(connection, int(wanted[1:]) if wanted.startswith("-") else 1)
         prefix = {"prefix": f"{_escaped(wanted)}%" if wanted else "", "id": wanted}
         query = "SELECT id, document FROM ridgeline_runs WHERE id = :id OR id LIKE :prefix ESCAPE '!' ORDER BY id DESC LIMIT 5"
         rows = _execute(connection, query, prefix)

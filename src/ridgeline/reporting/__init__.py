@@ -1,7 +1,7 @@
 """Nouns in, text out: the page of a diagnosis and of everything else, as terminal text, Markdown or one HTML file. Nothing here prints."""
 
 from .diagnosis_page import page
-from .html import html
+from .html import MADE_BY, html
 from .markdown import markdown
 from .page import Bars, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell
 from .pages import calc_list_page, calc_page, devices_page, doctor_page, log_table, probe_page, run_page
@@ -10,7 +10,7 @@ from .report import html_report, inline, run_report
 from .terminal import terminal
 
 __all__ = [
-    "Bars", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "calc_list_page", "calc_page",
+    "MADE_BY", "Bars", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "calc_list_page", "calc_page",
     "devices_page", "doctor_page", "format_cell", "html", "html_report", "inline", "log_table", "markdown", "page", "probe_page", "promises_page",
     "run_page", "run_report", "terminal",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .blocks import block_html, text_html
 from .page import Page, Section
 
-__all__ = ["html"]
+__all__ = ["MADE_BY", "html"]
 
 # The policy forbids what the page does not need, so that even a hole in the escaping could load or run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -29,6 +29,9 @@ thead th { border-bottom: 1px solid var(--line); } td.right, th.right { text-ali
 @media print { .scroll { overflow: visible; } }
 """.strip()  # noqa: E501
 
+#: By what a file of ours is known again.
+MADE_BY = '<meta name="generator" content="ridgeline">'
+
 
 def html(page: Page) -> str:
     """The page as one self-contained HTML document."""
@@ -36,6 +39,7 @@ def html(page: Page) -> str:
     body = headline + "\n".join(_section(section) for section in page.sections)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"{MADE_BY}\n"
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{text_html(page.title)}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n<main>\n"

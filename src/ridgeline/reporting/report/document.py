@@ -15,7 +15,7 @@ from ridgeline.core import Diagnosis, Facts, Run
 
 from ..blocks import block_html
 from ..diagnosis_page import page
-from ..html import html
+from ..html import MADE_BY, html
 from ..measured import disturbed, operator_table, partition_blocks
 from ..page import Block, Page, Section
 from ..pages import run_page
@@ -151,6 +151,7 @@ def _document(found: Page, head: Markup, sections: Sequence[Markup]) -> str:
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"{MADE_BY}\n"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
