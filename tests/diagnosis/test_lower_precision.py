@@ -50,7 +50,6 @@ def test_int8_is_promised_half_of_its_ceiling_less_what_stays_in_float(share):
 def test_the_promise_says_for_which_conversion_it_holds():
     assert "static quantisation" in promised(dense(0.9)).because
     assert "constant matrix" in promised(dense(0.9, kind="Gemm", group="matmul")).because
-    assert "numpy has no fast product of int8" in promised(dense(0.9, kind="numpy.matmul", group="matmul")).because
 
 
 def test_single_precision_for_double_is_lower_throughout():

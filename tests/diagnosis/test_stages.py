@@ -323,6 +323,9 @@ def test_a_median_over_the_limit_misses_the_tail_as_well():
     assert (found.state, found.value_s) == ("missed", None)
     assert "at least 10" in found.because
     assert found.because.startswith("the median alone is 40")
+    # A tail that was never known is said to be unknown, and how to know it.
+    assert "p99 needs 299 samples, there are 50" in found.because
+    assert "--samples" in found.because
 
 
 def test_a_met_budget_has_slack_and_nothing_to_shrink():

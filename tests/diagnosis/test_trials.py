@@ -175,7 +175,8 @@ def test_a_trial_in_the_facts_confirms_the_cause_and_replays():
     assert after.tried[0].id == promised.id
     assert after.tried[0].promised == promised.speedup
     assert after.untried[0].action == "reuse-buffers"
-    assert {made.id: made.speedup for made in after.actions} == {made.id: made.speedup for made in before.actions}
+    unchanged = {made.id: made.speedup for made in before.actions if "reuse-buffers" not in made.action}
+    assert {made.id: made.speedup for made in after.actions if made.id in unchanged} == unchanged
     first = next(made for made in after.actions if made.id == promised.id)
     assert (first.id, first.found, first.change) == (promised.id, (held.speedup.low, held.speedup.high), "c")
     stored = decode(encode(after), type(after))

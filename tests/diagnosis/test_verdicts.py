@@ -90,7 +90,7 @@ def test_a_chain_on_kept_buffers_is_traffic_and_on_fresh_ones_is_allocation():
     fresh = chain(7, 0.00133, 8_390_000, fresh=True)
     slow = facts(fresh, wall_split=split(system=0.6), samples=samples(0.01, minor_faults=14_000.0))
     assert verdict(slow) == ("latency", "allocation")
-    assert diagnose(slow).actions[0].action == "reuse-buffers"
+    assert "reuse-buffers" in {action.action for action in diagnose(slow).actions}
 
 
 def test_fault_counts_alone_are_not_allocation():

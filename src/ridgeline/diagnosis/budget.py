@@ -122,8 +122,7 @@ def _said(report: BudgetReport, truth: GroundTruth) -> str:
     limit = format_quantity(report.limit_s, "s")
     if report.state == "undecided":
         if report.value_s is None:
-            few = f"the {report.at} needs {report.samples_needed} samples, there are {report.samples}"
-            return few if report.of == "first calls" else f"{few}; allow more with --samples and --time-budget"
+            return _too_few(report)
         low, high = report.interval_s or (report.value_s, report.value_s)
         inside = f"{limit} lies inside the interval of the {report.at}"
         return f"{inside}, {format_quantity(low, 's')} to {format_quantity(high, 's')}; more samples narrow it"
@@ -136,9 +135,14 @@ def _said(report: BudgetReport, truth: GroundTruth) -> str:
     over = (
         f"the {report.at} is {format_quantity(report.value_s, 's')}, {lost} over it"
         if report.value_s is not None
-        else (f"the median alone is {format_quantity(truth.median_s, 's')}, at least {lost} over it")
+        else f"the median alone is {format_quantity(truth.median_s, 's')}, at least {lost} over it ({_too_few(report)})"
     )
     return over + (f"; to meet it {', or '.join(said)}" if said else "")
+
+
+def _too_few(report: BudgetReport) -> str:
+    few = f"the {report.at} needs {report.samples_needed} samples, there are {report.samples}"
+    return few if report.of == "first calls" else f"{few}; allow more with --samples and --time-budget"
 
 
 def _written(way: Shrink) -> str:

@@ -9,12 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ridgeline.core import Ceiling, Device, Engine, Precision, Quantity
+from ridgeline.core import Ceiling, Device, Engine, OperatorRow, Precision, Quantity
 
-__all__ = ["arithmetic_ceiling", "bandwidth_ceiling", "mix_of", "smallest_precision"]
+__all__ = ["arithmetic_ceiling", "bandwidth_ceiling", "computes_in", "lower_precisions", "mix_of", "smallest_precision"]
 
 #: A working set is known to about this factor (allocator padding, shared caches, what else ran): the ceiling's interval spans it.
 _WORKING_SET_DOUBT = 1.5
+#: Precisions one may fall to, in order; what is already at the last has nothing below.
+_LOWER: dict[Precision, tuple[Precision, ...]] = {
+    "fp64": ("fp32",),
+    "fp32": ("bf16", "fp16", "int8"),
+    "bf16": ("int8",),
+    "fp16": ("int8",),
+}
+#: Under this ratio of two ceilings the lower precision is not known to be faster.
+_FASTER = 1.1
 _ONE_INSTRUCTION: tuple[Engine, ...] = ("add", "reduce")
 
 
@@ -40,6 +49,23 @@ def arithmetic_ceiling(device: Device, engine: Engine, precision: Precision, thr
     points = [c for c in device.ceilings if c.engine == engine and c.precision == precision and c.level is None]
     own = [c for c in points if c.library == library]
     return _at_threads(own or points, threads)
+
+
+def lower_precisions(device: Device, precision: Precision, threads: int) -> dict[Precision, float]:
+    """Lower precisions whose multiply-adds are faster on this device, each with the ratio of its ceiling to the present one."""
+    now = arithmetic_ceiling(device, "fma", precision, threads)
+    if now is None:
+        return {}
+    found = {lower: arithmetic_ceiling(device, "fma", lower, threads) for lower in _LOWER.get(precision, ())}
+    return {lower: rate.value / now.value for lower, rate in found.items() if rate is not None and rate.value > _FASTER * now.value}
+
+
+def computes_in(row: OperatorRow, precision: Precision) -> bool:
+    """Whether the operator's library has fast arithmetic of a precision.
+
+    numpy has none narrower than fp32: it converts its float16 number by number, and its integer products are plain loops.
+    """
+    return precision in ("fp32", "fp64") or not row.kind.startswith(("numpy.", "scipy.")) or row.placement.device != "cpu"
 
 
 def bandwidth_ceiling(device: Device, mix: Engine, threads: int, working_set_bytes: float) -> Quantity | None:

@@ -33,10 +33,11 @@ from .budget import budget_report
 from .case import Case, Finding, Rule
 from .causes.unexplained import UNKNOWN
 from .ground_truth import ground_truth
-from .judge import BOUND_HIGH, BOUND_LOW, Judged
+from .judge import BOUND_HIGH, BOUND_LOW, HEALTHY, Judged
 from .observer import observer_cautions, split_perturbed
 from .partitions import partition_summary
 from .promise import place, promise
+from .siblings import beside_sibling
 from .stages import models_share, stage_cautions, stage_summaries, with_stage
 from .trials import confirms, judged_trials
 from .weighed import weighed
@@ -80,7 +81,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
     tried = judged_trials(facts.trials, actions, disturbed=top is not None and top.cause == "interference")
     if bottleneck is not None and top is not None and confirms(tried, {proposal.action for proposal in top.proposals}):
         bottleneck = msgspec.structs.replace(bottleneck, confirmed=True)
-    actions = weighed(actions, tried, case.wall_s)
+    actions = weighed(beside_sibling(actions, tried, case.wall_s), tried, case.wall_s)
     return Diagnosis(
         target=facts.target.spec,
         machine=f"{facts.machine.cpu_model}, {facts.machine.cpus_usable} CPUs usable",
@@ -184,10 +185,21 @@ def _what_binds(case: Case, top: Finding | None) -> str:
     if top.cause == UNKNOWN:
         return f"Inconclusive: {_who(top)} {'takes' if top.operators < 2 else 'take'} {top.share:.0%} of the wall; {top.summary}."
     if top.healthy:
+        if not _at_its_ceiling(top):
+            # f of 0.4 to 0.7: what binds is known, and so is that there is room under it.
+            return f"{_who(top)}: {top.bound} bound with room under the ceiling, {top.share:.0%} of the wall. {_sentence(top.summary)}"
         runs = "already runs near its ceiling" if top.operators < 2 else "already run near their ceilings"
         return f"{_who(top)} {runs} ({top.bound}, {top.cause}, {top.share:.0%} of the wall): {top.summary}."
     bound = "" if top.cause == "interference" else f" {top.bound} bound,"
-    return f"{_who(top)}:{bound} {top.cause}, {top.share:.0%} of the wall. {top.summary[:1].upper()}{top.summary[1:]}."
+    return f"{_who(top)}:{bound} {top.cause}, {top.share:.0%} of the wall. {_sentence(top.summary)}"
+
+
+def _sentence(summary: str) -> str:
+    return f"{summary[:1].upper()}{summary[1:]}."
+
+
+def _at_its_ceiling(top: Finding) -> bool:
+    return any(evidence.name in ("f_c", "f_b") and evidence.quantity.value >= HEALTHY for evidence in top.evidence)
 
 
 def _who(top: Finding) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ridgeline.core import Device, Evidence, Precision
+from ridgeline.core import Evidence, Precision
 
 from ..case import Case, Finding, Proposal, Rule
-from ..ceilings import arithmetic_ceiling
+from ..ceilings import arithmetic_ceiling, computes_in, lower_precisions
 from ..judge import BOUND_LOW, Judged
 
 __all__ = ["NearPeak", "SpecialFunctions"]
@@ -23,13 +23,6 @@ _WORDS = {"fma": "multiply-adds"}
 _SPECIAL = ("exp", "tanh", "erf", "divide")
 #: A few multiply-adds instead of a function gain no more than this.
 _CHEAPEST = 20.0
-#: Precisions one may fall to, in order; what is already at the last has nothing below.
-_LOWER: dict[Precision, tuple[Precision, ...]] = {
-    "fp64": ("fp32",),
-    "fp32": ("bf16", "fp16", "int8"),
-    "bf16": ("int8",),
-    "fp16": ("int8",),
-}
 
 
 class NearPeak(Rule):
@@ -60,9 +53,13 @@ class NearPeak(Rule):
 
     def _proposals(self, case: Case, top: Judged, share: float) -> Iterator[Proposal]:
         device = case.facts.device
-        lower = _lower(device, top.row.placement.precision, top.threads) if device and top.row.engine == "fma" else {}
-        if lower:
-            yield _lower_precision(top, lower, share)
+        lower = lower_precisions(device, top.row.placement.precision, top.threads) if device and top.row.engine == "fma" else {}
+        usable = {precision: ratio for precision, ratio in lower.items() if computes_in(top.row, precision)}
+        if usable:
+            yield _lower_precision(top, usable, share)
+        elif lower:
+            # The machine could do more than this library asks of it: no health, and nothing to promise, so that it is not shown.
+            yield Proposal(action="lower-precision", because="another runtime has arithmetic of a lower precision", gain=(1.0, 1.0))
         assert top.f_c is not None
         if top.f_c.value < _DENSEST:
             yield Proposal(
@@ -148,17 +145,6 @@ def _lower_precision(top: Judged, lower: dict[Precision, float], share: float) -
 
 def _which_int8(top: Judged) -> str:
     """For which conversion a promise of int8 holds."""
-    if top.row.kind.startswith("numpy."):
-        return "; numpy has no fast product of int8, it takes a runtime that has"
     if top.row.group == "convolution":
         return "; that of static quantisation, ranges from a calibration: convolutions with dynamic ranges gain nothing"
     return "; that of products with a constant matrix, quantised statically or dynamically"
-
-
-def _lower(device: Device, precision: Precision, threads: int) -> dict[Precision, float]:
-    """Lower precisions whose ceiling is higher here, and its ratio to the present one."""
-    now = arithmetic_ceiling(device, "fma", precision, threads)
-    if now is None:
-        return {}
-    found = {lower: arithmetic_ceiling(device, "fma", lower, threads) for lower in _LOWER.get(precision, ())}
-    return {lower: ceiling.value / now.value for lower, ceiling in found.items() if ceiling is not None and ceiling.value > 1.1 * now.value}

@@ -121,6 +121,7 @@ class UnfavourableLayout(Rule):
                 ),
             ),
             summary=f"{_said(top)}; {tried.layout} the same work takes {1 / ratios[1]:.0%} of the time",
+            operators=len(found),
         )
 
 
@@ -245,6 +246,7 @@ def _suspected(case: Case) -> Iterator[Finding]:
             ),
         ),
         summary=_said(top),
+        operators=len(parts),
     )
 
 

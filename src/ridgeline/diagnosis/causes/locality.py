@@ -93,6 +93,7 @@ class PoorLocality(Rule):
             ),
             summary=f"{found.passes:.1f} passes over {format_quantity(found.once_bytes, 'B')}, each from {found.far.name}"
             + ("; near that cache's capacity, so part of it may come from nearer" if near_edge else ""),
+            operators=len(found.parts),
         )
 
 

@@ -13,6 +13,7 @@ from ridgeline.core.units import format_quantity
 
 from ..bounds import gain_at_best, kernel_share, remaining, vanishing
 from ..case import Case, Finding, Proposal, Rule, measured_share
+from ..ceilings import computes_in, lower_precisions
 from ..chains import chains
 from ..judge import BOUND_LOW, HEALTHY, Judged, fills, moves_nothing_much
 from ..traffic import evidence, fraction, moving
@@ -27,6 +28,8 @@ _WEIGHT_PART = 0.6
 _LEAST_UNKNOWN, _WEIGHT = 0.25, 0.3
 #: Inputs that one batch serves at the most that is counted on.
 _MOST_BATCHED = 20.0
+#: What half of the bytes is worth at the least.
+_HALVED = 1.5
 #: Bytes of one element, by precision, for what lower precision would save.
 _WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5}
 
@@ -180,16 +183,20 @@ class Streaming(Rule):
             proposals.append(Proposal(action="batch", because=because, gain=(1.0, 2.0), metric="period"))
         if width > 1:
             because = "half the width is half the bytes, and the bytes are the time"
-            half = Proposal(action="lower-precision", because=because, gain=(1.5, max(2.0, _at_half_width(case, parts))))
-            proposals.insert(0, half)
+            has_half = all(_has_half(case, part) for part in parts)
+            # Bytes that could be fewer are no health, even where nothing is known that computes on them: that promises nothing, and is not shown.
+            gain = (_HALVED, max(2.0, _at_half_width(case, parts))) if has_half else (1.0, 1.0)
+            proposals.insert(0, Proposal(action="lower-precision", because=because, gain=gain))
+        share = kernel_share(case, parts)
         what, how = ("a constant is written", "fill") if fills(top) else ("compulsory bytes", "stream")
         yield Finding(
             cause="streaming",
             bound="bandwidth",
-            share=kernel_share(case, parts),
+            share=share,
             where=case.where(top),
             evidence=evidence(top),
             proposals=tuple(proposals),
+            rank=share * (1.0 - 1.0 / _HALVED) if width > 1 else None,
             summary=f"{what} at {top.f_b.value:.0%} of what {top.threads} thread{'s' * (top.threads > 1)} can {how}",
             healthy=top.f_b.value >= HEALTHY,
             operators=len(parts),
@@ -199,6 +206,15 @@ class Streaming(Rule):
 def _batched(case: Case, parts: Sequence[Judged]) -> float:
     """What a batch can be worth at the best: the weights' bytes cost next to nothing an input, and the arithmetic reaches its ceiling."""
     return min(_MOST_BATCHED, gain_at_best(case, parts, fewer_bytes=_MOST_BATCHED))
+
+
+def _has_half(case: Case, part: Judged) -> bool:
+    """Whether an operator is known to compute in half of its width: on a CPU without such arithmetic the conversions cost more than the bytes."""
+    device, precision = case.facts.device, part.row.placement.precision
+    if precision == "fp64" or part.row.placement.device != "cpu":
+        return True
+    lower = lower_precisions(device, precision, part.threads) if device is not None else {}
+    return any(_WIDTH[name] * 2 == _WIDTH.get(precision, 4) and computes_in(part.row, name) for name in lower)
 
 
 def _at_half_width(case: Case, parts: Sequence[Judged]) -> float:

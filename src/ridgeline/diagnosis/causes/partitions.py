@@ -64,6 +64,7 @@ class PartitionHandoff(Rule):
             ),
             summary=f"{summary.count} partitions on {table.delegate} with {summary.delegated} of {summary.nodes} nodes; {share:.0%} of the wall is "
             f"{named} outside of it and the way there and back",
+            operators=len(refused),
         )
 
 
