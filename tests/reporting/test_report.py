@@ -28,8 +28,10 @@ from ridgeline.core import (
     Samples,
     Shrink,
     StageSummary,
+    Where,
 )
 from ridgeline.reporting import html_report, run_report
+from ridgeline.reporting.measured import operator_table
 from ridgeline.reporting.report import MOST_BYTES
 from ridgeline.reporting.report.bars import Interval, IntervalRow, interval_scale
 from ridgeline.reporting.report.labels import Places, short_name
@@ -476,3 +478,13 @@ def test_a_bottleneck_without_a_place_on_the_roofline_is_said_to_have_none(chart
     assert "1 of 2 operators have no place here" in said
     assert "among them the one that the verdict names" in said
     assert "among them" not in "".join(_Reader(html_report(charted, facts)).text)
+
+
+def test_no_two_operators_of_a_table_have_one_name() -> None:
+    def convolution(line: int | None) -> OperatorSummary:
+        return operator("aten::convolution", shapes="f32[8,64,56,56]", where=Where(file="net.py", line=line) if line else None)
+
+    names = [str(cells[0].value) for cells in operator_table([convolution(None), convolution(None), operator("relu")], 9).rows]
+    assert names == ["#1 aten::convolution f32[8,64,56,56]", "#2 aten::convolution f32[8,64,56,56]", "relu"]
+    names = [str(cells[0].value) for cells in operator_table([convolution(7), convolution(8)], 9).rows]
+    assert names == [":7 aten::convolution f32[8,64,56,56]", ":8 aten::convolution f32[8,64,56,56]"]

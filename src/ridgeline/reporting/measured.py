@@ -154,9 +154,27 @@ def operator_table(operators: Sequence[OperatorSummary], most: int) -> Table:
     shown = ranked[:most]
     note = f"{len(ranked) - len(shown)} more in the JSON." if len(ranked) > len(shown) else ""
     caption = "operators by time; f_c and f_b are shares of the compute and bandwidth ceilings, with intervals"
-    times = Counter(op.name for op in shown)
-    rows = tuple(_operator_row(op, _told_apart(op) if times[op.name] > 1 and op.shapes else op.name) for op in shown)
+    rows = tuple(_operator_row(op, name) for op, name in zip(shown, _names(shown), strict=True))
     return Table(caption=caption, columns=_OPERATOR_COLUMNS, rows=rows, note=note)
+
+
+def _names(shown: Sequence[OperatorSummary]) -> list[str]:
+    """A name for each row that no other row has: what it works on tells it apart, else its line, else its place among its like."""
+    times = Counter(op.name for op in shown)
+    names = [_told_apart(op) if times[op.name] > 1 and op.shapes else op.name for op in shown]
+    times = Counter(names)
+    names = [f"{_line(op)}{name}" if times[name] > 1 else name for op, name in zip(shown, names, strict=True)]
+    times, seen = Counter(names), Counter[str]()
+    told = []
+    for name in names:
+        seen[name] += 1
+        # First, since the end of a long name is what a narrow table leaves out.
+        told.append(f"#{seen[name]} {name}" if times[name] > 1 else name)
+    return told
+
+
+def _line(op: OperatorSummary) -> str:
+    return f":{op.where.line} " if op.where is not None and op.where.line is not None else ""
 
 
 def _told_apart(op: OperatorSummary) -> str:

@@ -23,6 +23,7 @@ _TONES = {"good": "bold green", "bad": "bold red", "unsure": "bold yellow", "pla
 _MARKS = {"good": "✓ ", "bad": "▶ ", "unsure": "? ", "plain": ""}
 _NARROWEST, _WIDEST = 40, 400
 _GAP = 2
+_WIDER = " (a wider terminal, COLUMNS=160 or --json shows them)"
 _BAR_COLUMNS = 24
 #: Columns under which the remark beside a bar would be left less room than the bar itself.
 _BARS_NEED = 72
@@ -143,7 +144,7 @@ def _table(table: Table, columns: int) -> list[RenderableType]:
     for row in texts:
         grid.add_row(*(Text(shorten(row[index], widths[index]), style="dim" if row[index] == DASH else "") for index in kept))
     left_out = [column.title for index, column in enumerate(table.columns) if index not in kept]
-    notes = [table.note, table.reasons() and f"{DASH} {table.reasons()}", left_out and f"not shown at this width: {', '.join(left_out)}"]
+    notes = [table.note, table.reasons() and f"{DASH} {table.reasons()}", left_out and f"not shown at this width: {', '.join(left_out)}{_WIDER}"]
     return [grid, *(Text(clean(note), style="dim") for note in notes if note)]
 
 

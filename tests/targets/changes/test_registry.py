@@ -115,5 +115,8 @@ def test_allocator_and_threads_are_set_before_the_process_starts():
     situation = fake_situation("torch")
     kept = find("keep-freed-memory").before(situation.spec, situation.machine).environment
     assert kept["MALLOC_MMAP_MAX_"] == "0"
+    # What is advised is what was measured.
+    advised = find("keep-freed-memory").caveat
+    assert all(f"{name}={value}" in advised for name, value in kept.items() if name.startswith("MALLOC_"))
     assert find("one-thread").before(situation.spec, situation.machine).threads == 1
     assert find("one-cpu").cpus(situation.machine) == (3,)

@@ -20,7 +20,8 @@ __all__ = ["KeepFreedMemory", "MallocHugePages"]
 _GLIBC = "glibc malloc"
 #: Variables by which a person may have tuned the allocator already.
 _TUNED = ("LD_PRELOAD", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_", "GLIBC_TUNABLES")
-_PAD_BYTES = 64 * 2**20
+#: Large blocks from the heap, whose top is never trimmed and grows by 64 MiB.
+_KEEP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**46), "MALLOC_TOP_PAD_": str(64 * 2**20)}
 
 
 class _Glibc(Change):
@@ -38,12 +39,11 @@ class KeepFreedMemory(_Glibc):
     name = "keep-freed-memory"
     carries_out = ("change-allocator",)
     control = True
-    caveat = "memory that was once used stays with the process; set MALLOC_MMAP_MAX_=0, MALLOC_TRIM_THRESHOLD_ and MALLOC_TOP_PAD_ before it starts"
+    caveat = f"memory that was once used stays with the process; set {' '.join(f'{name}={value}' for name, value in _KEEP.items())} before it starts"
 
     def before(self, spec: TargetSpec, machine: Machine) -> TargetSpec:
         """Large blocks come from the heap, and its top is never trimmed."""
-        keep = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**46), "MALLOC_TOP_PAD_": str(_PAD_BYTES)}
-        return msgspec.structs.replace(spec, environment={**spec.environment, **keep})
+        return msgspec.structs.replace(spec, environment={**spec.environment, **_KEEP})
 
 
 class MallocHugePages(_Glibc):
