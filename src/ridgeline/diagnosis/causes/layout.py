@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from ridgeline.core import BufferUse, Evidence, Primitive, Quantity, Relayout, Where
 from ridgeline.core.units import format_quantity
 
+from ..advice import how_to_lay_out, strided_operand
 from ..bounds import vanishing
 from ..case import Case, Finding, Proposal, Rule, measured_share
 from ..judge import BOUND_LOW, Judged
@@ -115,7 +116,7 @@ class UnfavourableLayout(Rule):
             proposals=(
                 Proposal(
                     action="change-layout",
-                    because=f"the same operation {tried.layout} was measured {ratio.value:.1f}× as fast",
+                    because=_with_how(f"the same operation {tried.layout} was measured {ratio.value:.1f}× as fast", top, tried.layout),
                     gain=(1.0 + _CAREFUL * (ratios[0] - 1.0), max(1.0 + _BOLD * (ratios[2] - 1.0), _in_place(found))),
                     share_range=(share, vanishing(case, [part for part, _, _ in found])),
                 ),
@@ -241,7 +242,7 @@ def _suspected(case: Case) -> Iterator[Finding]:
         proposals=(
             Proposal(
                 action="change-layout",
-                because=f"side by side the elements need 1/{_line_ratio(top):.0f} of the cache lines; it could not be tried here",
+                because=_with_how(f"side by side the elements need 1/{_line_ratio(top):.0f} of the cache lines; it could not be tried here", top),
                 gain=(1.05, _line_ratio(top)),
             ),
         ),
@@ -292,6 +293,11 @@ def _said(part: Judged) -> str:
     if not steps:
         return "its kernel does not like the order in which the operands lie"
     return f"it visits elements {format_quantity(max(steps), 'B')} apart one after the other"
+
+
+def _with_how(measured: str, part: Judged, layout: str = "") -> str:
+    """Why, with which operand it is and what to write."""
+    return "; ".join(filter(None, (measured, strided_operand(part), how_to_lay_out(part, layout))))
 
 
 def _weighted(parts: Sequence[tuple[float, float]]) -> float:

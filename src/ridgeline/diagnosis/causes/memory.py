@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from ridgeline.core import Evidence, Quantity
 from ridgeline.core.units import format_quantity
 
+from ..advice import how_to_fuse
 from ..bounds import gain_at_best, kernel_share, remaining, vanishing
 from ..case import Case, Finding, Proposal, Rule, measured_share
 from ..ceilings import computes_in, lower_precisions
@@ -50,6 +51,7 @@ class ElementwiseChain(Rule):
         parts = [part for chain in found for part in chain.members]
         now = sum(chain.bytes_now for chain in found)
         ratio = now / sum(chain.bytes_fused for chain in found)
+        moves = f"{len(parts)} operators move {format_quantity(now, 'B')}; fused they move {format_quantity(now / ratio, 'B')}"
         f_b = fraction(parts)
         top = max(largest.members, key=lambda part: part.share)
         share = kernel_share(case, parts)
@@ -67,7 +69,7 @@ class ElementwiseChain(Rule):
             proposals=(
                 Proposal(
                     action="fuse",
-                    because=f"{len(parts)} operators move {format_quantity(now, 'B')}; fused they move {format_quantity(now / ratio, 'B')}",
+                    because="; ".join(filter(None, (moves, how_to_fuse(parts)))),
                     # Careful: 0.6 of the saved traffic, in the kernels alone. At the best one kernel at its ceiling is left, and all that the
                     # operators took beside their kernels goes with them: page faults of what they wrote, dispatch, the interpreter's part.
                     gain=(1.0 / (1.0 - (1.0 - 1.0 / ratio) * 0.6), max(ratio, gain_at_best(case, parts, fewer_bytes=ratio))),
