@@ -88,7 +88,7 @@ def _after_dashes(ours: Sequence[str], command: Sequence[str]) -> str:
     "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="Whether each start is used for one call."
 )
 @click.option("--threads", type=click.IntRange(1, 4096), help="Threads for the target. [default: the target's own choice]")
-@click.option("--time-budget", metavar="SECONDS", type=click.FloatRange(min=0.1, max=86400.0), help="About how long to measure.")
+@click.option("--time-budget", metavar="SECONDS", type=click.FloatRange(min=0.1, max=86400.0), help="About how long to measure. [default: 16]")
 @click.option("--samples", type=click.IntRange(1, 10_000_000), help="Samples of the ground truth. [default: 2000, or what the time budget allows]")
 @click.option(
     "--try",
