@@ -16,10 +16,11 @@ from .robust import (
     theil_sen_slope,
 )
 from .steady import LEAST_STEADY, Segment, moves_one_way, segments, steady_start
+from .tail import TailEffect, tail_effect
 
 __all__ = [
-    "LEAST_STEADY", "ChangePoint", "Effect", "History", "QuantileInterval", "Segment", "Statistic", "block_medians", "effect", "history",
-    "hodges_lehmann_shift", "interval_ranks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples",
+    "LEAST_STEADY", "ChangePoint", "Effect", "History", "QuantileInterval", "Segment", "Statistic", "TailEffect", "block_medians", "effect",
+    "history", "hodges_lehmann_shift", "interval_ranks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples",
     "moves_one_way", "noise_floor", "paired_ratio", "quantile_bound", "quantile_interval", "ratio_of_medians", "refusal", "segments",
-    "share_quantity", "steady_start", "theil_sen_slope", "wilson_interval",
+    "share_quantity", "steady_start", "tail_effect", "theil_sen_slope", "wilson_interval",
 ]  # fmt: skip
