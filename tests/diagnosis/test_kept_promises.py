@@ -130,3 +130,12 @@ def test_what_could_be_narrower_elsewhere_keeps_its_verdict_and_promises_nothing
     found = diagnose(made).bottleneck
     assert found is not None
     assert found.cause == cause
+
+
+def test_a_share_of_several_operators_says_so_of_passes_as_well() -> None:
+    """Two passes over the same bytes: the place is one operator, the share is of both."""
+    rows = [row(f"sum{i}", 0.0045, group="reduction", engine="reduce", reads=(buffer(1, 25 * MB),), writes=(buffer(2 + i, 8),)) for i in range(2)]
+    cannot = dict.fromkeys(("hot-spots", "dispatch", "waits", "relayouts"), "not here")
+    found = diagnose(facts(rows, cannot=cannot))
+    shown = {one.cause: one.operators for one in (found.bottleneck, *found.runners_up) if one is not None}
+    assert shown["poor-locality"] == 2

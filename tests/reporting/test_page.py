@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ridgeline.core import Diagnosis, Quantity, Where
 from ridgeline.core.units import parse
-from ridgeline.reporting import Bars, Cell, Items, Page, Pairs, Table, format_cell, html_report, page
+from ridgeline.reporting import Bars, Cell, Items, Page, Pairs, Table, format_cell, html_report, page, terminal
 from ridgeline.reporting.diagnosis_page import place
 from ridgeline.reporting.page import Paragraph, count, fraction, missing, quantity, seconds, share, speedup
 
@@ -275,3 +275,12 @@ def test_places_are_shown_from_the_working_directory_on_and_stay_whole_in_the_da
     assert shown.count("step at net.py:7") == 3  # headline, where, runner-up
     assert str(tmp_path) not in shown
     assert moved.bottleneck.where.file == str(tmp_path / "net.py")
+
+
+@pytest.mark.parametrize(("operators", "said"), [(3, "3 operators together"), (1, "")])
+def test_a_share_of_several_operators_is_said_to_be_theirs(full_diagnosis: Diagnosis, operators: int, said: str) -> None:
+    assert full_diagnosis.bottleneck is not None
+    several = msgspec.structs.replace(full_diagnosis, bottleneck=msgspec.structs.replace(full_diagnosis.bottleneck, operators=operators))
+    for text in (terminal(page(several)), html_report(several)):
+        assert ("operators together" in text) is bool(said)
+        assert said in text

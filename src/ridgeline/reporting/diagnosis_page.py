@@ -107,8 +107,12 @@ def _bottleneck_rows(found: Bottleneck | None, diagnosis: Diagnosis) -> list[Pai
         _where(found),
         Pair(label="bound", cell=words(found.bound), note=BOUND_WORDS[found.bound]),
         Pair(label="cause", cell=words(found.cause), note=surety),
-        Pair(label="share", cell=share(found.share), note="of the end-to-end time"),
+        Pair(label="share", cell=share(found.share), note=f"of the end-to-end time{_together(found)}"),
     ]
+
+
+def _together(found: Bottleneck) -> str:
+    return f", {found.operators} operators together" if found.operators > 1 else ""
 
 
 def _where(found: Bottleneck | RunnerUp) -> Pair:

@@ -79,9 +79,9 @@ def _later(case: Case) -> Iterator[Finding]:
     Waiting of the split is held against the waiting beside the samples, since a program whose own threads queue for each other does so in both.
     """
     seen, later = case.facts.sentinels, case.share_of("waiting")
-    known = seen is not None and (seen.run_queue_share is not None or (case.facts.samples is not None and case.facts.samples.run_queue_s is not None))
-    before = _typical_waiting(case, split=False)
-    if not known or later - before < _LATER:
+    # Of all calls, the slow ones too: a split is of all calls as well.
+    before = seen.run_queue_share if seen is not None else None
+    if before is None or later - before < _LATER:
         return
     slower = [record for record in case.facts.levels if record.level >= 2 and record.perturbed and record.ratio_to_ground_truth is not None]
     ratios = [f"{record.instrument} took {format_quantity(record.ratio_to_ground_truth.value, '1')}× as long" for record in slower]  # type: ignore[union-attr]
@@ -107,13 +107,12 @@ def _proposals(gain: tuple[float, float] | None, because: str) -> tuple[Proposal
     return () if gain is None else (Proposal(action="fix-environment", because=because, gain=gain, share=1.0),)
 
 
-def _typical_waiting(case: Case, *, split: bool = True) -> float:
+def _typical_waiting(case: Case) -> float:
     """Share of the wall in the run queue, without the slowest tenth of the calls: a few long waits make a tail, not a slow median."""
     samples = case.facts.samples
     queue = samples.run_queue_s if samples is not None else None
     if samples is None or queue is None or len(samples) < _ENOUGH:
-        beside = (case.facts.sentinels.run_queue_share if case.facts.sentinels else None) or 0.0
-        return max(beside, case.share_of("waiting")) if split else beside
+        return max((case.facts.sentinels.run_queue_share if case.facts.sentinels else None) or 0.0, case.share_of("waiting"))
     walls = samples.wall_s.values * samples.inner.values
     kept = np.argsort(walls)[: max(1, int(0.9 * len(walls)))]
     return float(queue.values[kept].sum() / walls[kept].sum())

@@ -43,7 +43,8 @@ def figures(diagnosis: Diagnosis) -> Markup:
     shown = [*_times(diagnosis.ground_truth)]
     found = diagnosis.bottleneck
     if found is not None:
-        shown.append(("of the time", format_share(found.share) if finite(found.share) else "—", "end to end"))
+        of = f", {found.operators} operators together" if found.operators > 1 else ""
+        shown.append(("of the time", format_share(found.share) if finite(found.share) else "—", f"end to end{of}"))
         shown.append(("bound", found.bound, found.cause))
         shown.append(("the cause is", "confirmed" if found.confirmed else "suspected", _surety(confirmed=found.confirmed)))
     else:
