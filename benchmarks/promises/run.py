@@ -39,6 +39,8 @@ TARGETS: dict[str, tuple[list[str], str]] = {
     "magika": (["MAGIKA"], "magika"),
     "windows_onnx": (["examples/build/windows.onnx"], "onnxruntime"),
     "backbone_onnx": (["examples/build/backbone.onnx"], "onnxruntime"),
+    "magika_int8": (["--allow-precision", "int8", "MAGIKA"], "magika"),
+    "backbone_int8": (["--allow-precision", "int8", "examples/build/backbone.onnx"], "onnxruntime"),
     "gesture_onnx": (["examples/build/gesture.onnx"], "onnxruntime"),
     "tariff_quote": (["--use", "once", "examples/tariff_quote.py:workload"], ""),
     "label_reader": (["--use", "once", "examples/label_reader.py:workload"], "torch"),
