@@ -139,7 +139,7 @@ def _lower_precision(top: Judged, lower: dict[Precision, float], share: float) -
         + (f" ({others})" if others else "")
         + (_which_int8(top) if "int8" in lower else ""),
         # A kernel that leaves some of its ceiling may be followed by one that does not.
-        gain=(max(1.0, careful), ratio * max(1.0, _DENSEST / top.f_c.value) if top.f_c else ratio),
+        gain=(max(1.0, careful), ratio * max(1.0, 1.0 / top.f_c.value) if top.f_c else ratio),
     )
 
 
