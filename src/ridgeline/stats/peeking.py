@@ -1,9 +1,9 @@
 """Looking before the end: at which numbers of processes a comparison may be judged, and how strictly, so that the whole keeps its error rate.
 
-Who stops a benchmark as soon as it looks significant is wrong far more often than the level says. Here the error rate is an amount to be spent: each look
-costs the part by which the spending has risen since the look before, and the parts add up to the whole. That bound needs nothing of how the looks
-depend on each other (Bonferroni), so it holds for any test. Source: K. Lan, D. DeMets, "Discrete sequential boundaries", Biometrika 70, 1983; the power
-family of spending functions: K. Kim, D. DeMets, Biometrika 74, 1987.
+Who stops a benchmark as soon as it looks significant is wrong far more often than the level says. Here the error rate is an amount to be spent:
+each look costs the part by which the spending has risen since the look before, and the parts add up to the whole. That bound needs nothing of how
+the looks depend on each other (Bonferroni), so it holds for any test. Source: K. Lan, D. DeMets, "Discrete sequential boundaries", Biometrika 70,
+1983; the power family of spending functions: K. Kim, D. DeMets, Biometrika 74, 1987.
 """
 
 from __future__ import annotations
@@ -57,6 +57,4 @@ def looks(most: int, least: int = 5, confidence: float = 0.97) -> tuple[Look, ..
         sizes.append(min(most, max(sizes[-1] + 1, math.floor(sizes[-1] * _GROWTH))))
     whole = 1 - confidence
     spent = [whole * (size / most) ** _POWER for size in sizes]
-    return tuple(
-        Look(processes=size, confidence=1 - (now - before)) for size, now, before in zip(sizes, spent, [0.0, *spent[:-1]], strict=True)
-    )
+    return tuple(Look(processes=size, confidence=1 - (now - before)) for size, now, before in zip(sizes, spent, [0.0, *spent[:-1]], strict=True))
