@@ -2,6 +2,7 @@
 
 from .change_points import ChangePoint, History, history
 from .comparison import Effect, Statistic, effect
+from .peeking import Look, looks
 from .proportion import share_quantity, wilson_interval
 from .quantile import QuantileInterval, interval_ranks, median_interval, minimum_samples, quantile_bound, quantile_interval, refusal
 from .robust import (
@@ -19,8 +20,8 @@ from .steady import LEAST_STEADY, Segment, moves_one_way, segments, steady_start
 from .tail import TailEffect, tail_effect
 
 __all__ = [
-    "LEAST_STEADY", "ChangePoint", "Effect", "History", "QuantileInterval", "Segment", "Statistic", "TailEffect", "block_medians", "effect",
-    "history", "hodges_lehmann_shift", "interval_ranks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples",
-    "moves_one_way", "noise_floor", "paired_ratio", "quantile_bound", "quantile_interval", "ratio_of_medians", "refusal", "segments",
-    "share_quantity", "steady_start", "tail_effect", "theil_sen_slope", "wilson_interval",
+    "LEAST_STEADY", "ChangePoint", "Effect", "History", "Look", "QuantileInterval", "Segment", "Statistic", "TailEffect", "block_medians",
+    "effect", "history", "hodges_lehmann_shift", "interval_ranks", "looks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance",
+    "minimum_samples", "moves_one_way", "noise_floor", "paired_ratio", "quantile_bound", "quantile_interval", "ratio_of_medians", "refusal",
+    "segments", "share_quantity", "steady_start", "tail_effect", "theil_sen_slope", "wilson_interval",
 ]  # fmt: skip
