@@ -21,6 +21,8 @@ __all__ = ["Look", "looks"]
 _POWER = 1.5
 #: Sizes grow by this factor: a look between would cost error rate and tell little.
 _GROWTH = 1.4
+#: The last look but one leaves at least this factor to the last.
+_ROOM = 1.2
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +56,9 @@ def looks(most: int, least: int = 5, confidence: float = 0.97) -> tuple[Look, ..
         raise UsageError("1 ≤ least ≤ most processes", found=f"{least} and {most}", remedy="give sizes in order")
     sizes = [least]
     while sizes[-1] < most:
-        sizes.append(min(most, max(sizes[-1] + 1, math.floor(sizes[-1] * _GROWTH))))
+        larger = max(sizes[-1] + 1, math.floor(sizes[-1] * _GROWTH))
+        # A look just before the last one would leave next to nothing for it.
+        sizes.append(larger if larger * _ROOM < most else most)
     whole = 1 - confidence
     spent = [whole * (size / most) ** _POWER for size in sizes]
     return tuple(Look(processes=size, confidence=1 - (now - before)) for size, now, before in zip(sizes, spent, [0.0, *spent[:-1]], strict=True))
