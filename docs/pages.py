@@ -89,12 +89,16 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(SUBJECTS)} [default: those missing or drafts]")
     parser.add_argument("--draft", type=float, metavar="SECONDS", help="a small time budget; the page stays marked as a draft")
+    parser.add_argument("--checks", action="store_true", help="only the independent checks once more")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in SUBJECTS]
     if unknown:
         print(f"no page {', '.join(unknown)}; there is {', '.join(SUBJECTS)}", file=sys.stderr)
         return 2
-    failed = [name for name in options.names or _left() if not _measured(name, options.draft)]
+    if options.checks:
+        failed = [name for name in options.names or SUBJECTS if not _checked(name)]
+    else:
+        failed = [name for name in options.names or _left() if not _measured(name, options.draft)]
     if failed:
         print(f"pages: not written: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
@@ -138,11 +142,23 @@ def _measured(name: str, budget_s: float | None) -> bool:
     print(f"pages: {name}", file=sys.stderr)
     words = command(SUBJECTS[name], budget_s)
     page = _printed(words, [sys.executable, "-m", *words])
-    checks = page and _printed(["python", f"docs/pages/{_CHECKS}", name], [sys.executable, str(PAGES / _CHECKS), name])
+    checks = page and _check(name)
     if not page or not checks:
         return False
-    _write(name, SUBJECTS[name], page, checks, " draft" if budget_s else "")
+    _write(name, SUBJECTS[name], {"page": page, "checks": checks}, " draft" if budget_s else "")
     return True
+
+
+def _checked(name: str) -> bool:
+    """Take the checks of a page anew, and leave the page itself as it is."""
+    checks = _check(name)
+    if checks:
+        _write(name, SUBJECTS[name], {"checks": checks}, "")
+    return bool(checks)
+
+
+def _check(name: str) -> str | None:
+    return _printed(["python", f"docs/pages/{_CHECKS}", name], [sys.executable, str(PAGES / _CHECKS), name])
 
 
 def _printed(shown: list[str], run: list[str]) -> str | None:
@@ -156,10 +172,10 @@ def _printed(shown: list[str], run: list[str]) -> str | None:
     return f"$ {' '.join(shown)}\n{done.stdout.rstrip()}"
 
 
-def _write(name: str, subject: Subject, page: str, checks: str, mark: str) -> None:
+def _write(name: str, subject: Subject, blocks: dict[str, str], mark: str) -> None:
     path = PAGES / f"{name}.md"
     text = path.read_text(encoding="utf-8") if path.exists() else _new(subject)
-    for kind, found in (("page", page), ("checks", checks)):
+    for kind, found in blocks.items():
         text = filled(text, kind, found, mark)
     path.write_text(text, encoding="utf-8")
 
