@@ -33,8 +33,8 @@ def test_without_trials_nothing_moves():
     assert weighed((FUSE, BATCH), (), 1.0) == (FUSE, BATCH)
 
 
-def test_a_gain_between_results_counts_half():
-    """1.5× of a call is before 2.0× between results (1.41 by half), and 1.2× of a call is not."""
+def test_a_gain_between_results_counts_a_third():
+    """1.5× of a call is before 2.0× between results (1.26 by a third), and 1.2× of a call is not."""
     shorter, between = action("fuse", (1.5, 3.0)), action("pipeline", (2.0, 2.2), "a2", "period")
     little = action("reuse-buffers", (1.2, 3.0), "a3")
     assert names(weighed((little, between, shorter), (), 1.0)) == ["fuse", "pipeline", "reuse-buffers"]

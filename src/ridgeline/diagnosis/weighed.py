@@ -23,7 +23,7 @@ _FIRST = "fix-environment"
 def weighed(actions: Sequence[Action], tried: Sequence[Tried], median_s: float) -> tuple[Action, ...]:
     """The actions with what their trials say, best first: by the least that each is known to be worth, what is not recommended last.
 
-    That is the low end of what a settled trial found, else of the promise; a gain that only shortens the time between results counts half of one
+    That is the low end of what a settled trial found, else of the promise; a gain that only shortens the time between results counts a third of one
     that shortens a call. A quiet machine comes before everything: all else was measured without it.
 
     Args:
@@ -48,8 +48,8 @@ def _place_in_order(action: Action) -> tuple[int, float]:
 
 
 def _worth(action: Action) -> float:
-    """The least it is worth, as a logarithm; a gain between results counts half, since one call gets no shorter by it."""
-    return math.log(max(action.gain[0], 1.0)) * (1.0 if action.metric == "latency" else 0.5)
+    """The least it is worth, as a logarithm; a gain between results counts a third (a judgement), since one call gets no shorter by it."""
+    return math.log(max(action.gain[0], 1.0)) * (1.0 if action.metric == "latency" else 1 / 3)
 
 
 def _trials_of(action: Action, actions: Sequence[Action], tried: Sequence[Tried]) -> list[Tried]:
