@@ -6,21 +6,20 @@ runs each, since what disturbs a run of microseconds only adds to it. The arithm
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from ridgeline.core import DispatchFit, OperatorRow, Quantity
-from ridgeline.stats import theil_sen_slope
+from ridgeline.core import DispatchFit, OperatorRow
 from ridgeline.targets.openvino import PRECISION_HINT
+
+from ..chains import LENGTHS, slope
 
 __all__ = ["chain", "fit_dispatch"]
 
-_LENGTHS = (4, 20, 36, 52, 68)
-_ROUNDS, _RUNS = 8, 30
+_RUNS = 30
 _ELEMENTS = 4
 
 
@@ -31,15 +30,8 @@ def fit_dispatch(rows: Sequence[OperatorRow], threads: int) -> DispatchFit:
         rows: of the operator table; every row is issued once.
         threads: of the stream.
     """
-    calls = [_call(chain(length), threads) for length in _LENGTHS]
-    best = [float("inf")] * len(_LENGTHS)
-    for _ in range(_ROUNDS):
-        for position, call in enumerate(calls):
-            best[position] = min(best[position], _fastest(call))
-    value, low, high = theil_sen_slope(best, list(_LENGTHS))
-    value = max(value, 0.0)
-    how = f"slope over chains of {_LENGTHS[0]} to {_LENGTHS[-1]} operators on {_ELEMENTS} numbers, {threads} threads"
-    cost = Quantity(value=value, low=max(0.0, min(low, value)), high=max(high, value), confidence=0.95, unit="s", source="measured", origin=how)
+    how = f"slope over chains of {LENGTHS[0]} to {LENGTHS[-1]} operators on {_ELEMENTS} numbers, {threads} threads"
+    cost = slope([_call(chain(length), threads) for length in LENGTHS], _RUNS, how)
     return DispatchFit(per_operator_s=cost, operators=float(sum(row.calls for row in rows)), library="openvino", how=how)
 
 
@@ -59,12 +51,3 @@ def _call(model: Any, threads: int) -> Callable[[], Any]:
     request = runtime.Core().compile_model(model, "CPU", properties).create_infer_request()
     given = {0: np.ones((1, _ELEMENTS), np.float32)}
     return lambda: request.infer(given, share_inputs=True)
-
-
-def _fastest(run: Callable[[], Any]) -> float:
-    best = float("inf")
-    for _ in range(_RUNS):
-        before = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - before)
-    return best

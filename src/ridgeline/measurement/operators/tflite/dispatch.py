@@ -6,21 +6,18 @@ microseconds only adds to it. The two kernels have a cost of their own each, and
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from ridgeline.core import DispatchFit, OperatorRow, Quantity
-from ridgeline.stats import theil_sen_slope
 
+from ..chains import LENGTHS, slope
 from .rows import BUILTIN, XNNPACK
 
 __all__ = ["chain", "fit_dispatch"]
 
-_LENGTHS = (4, 20, 36, 52, 68)
-_ROUNDS, _RUNS = 8, 50
+_RUNS = 50
 _ELEMENTS = 4
 
 
@@ -36,7 +33,7 @@ def fit_dispatch(rows: Sequence[OperatorRow], threads: int) -> DispatchFit:
     parts = [(count, _slope(threads, delegate)) for count, delegate in ((inside, True), (outside, False)) if count]
     operators = inside + outside
     ends = {end: sum(count * getattr(slope, end) for count, slope in parts) / operators for end in ("value", "low", "high")} if parts else {}
-    how = f"slope over chains of {_LENGTHS[0]} to {_LENGTHS[-1]} operators on {_ELEMENTS} numbers, {threads} threads"
+    how = f"slope over chains of {LENGTHS[0]} to {LENGTHS[-1]} operators on {_ELEMENTS} numbers, {threads} threads"
     cost = msgspec.structs.replace(parts[0][1], **ends) if parts else Quantity.exact(0.0, "s", source="measured", origin=how)
     return DispatchFit(per_operator_s=cost, operators=operators, library="litert", how=how)
 
@@ -45,27 +42,11 @@ def _slope(threads: int, delegate: bool) -> Quantity:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     resolver = OpResolverType.AUTO if delegate else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    interpreters = [Interpreter(model_content=chain(length), num_threads=threads, experimental_op_resolver_type=resolver) for length in _LENGTHS]
+    interpreters = [Interpreter(model_content=chain(length), num_threads=threads, experimental_op_resolver_type=resolver) for length in LENGTHS]
     for interpreter in interpreters:
         interpreter.allocate_tensors()
-    best = [float("inf")] * len(_LENGTHS)
-    for _ in range(_ROUNDS):
-        for position, interpreter in enumerate(interpreters):
-            best[position] = min(best[position], _fastest(interpreter.invoke))
-    value, low, high = theil_sen_slope(best, list(_LENGTHS))
     where = XNNPACK if delegate else "builtin kernels"
-    origin = f"slope of the fastest run over the length of a chain, {where}"
-    value = max(value, 0.0)
-    return Quantity(value=value, low=max(0.0, min(low, value)), high=max(high, value), confidence=0.95, unit="s", source="measured", origin=origin)
-
-
-def _fastest(run: Any) -> float:
-    best = float("inf")
-    for _ in range(_RUNS):
-        before = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - before)
-    return best
+    return slope([interpreter.invoke for interpreter in interpreters], _RUNS, f"slope of the fastest run over the length of a chain, {where}")
 
 
 def chain(length: int) -> bytes:
