@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,11 @@ from ridgeline.core import (
     WallShares,
     Where,
 )
+
+# A shell that starts the tests in the background has them ignore interrupts, and every child would inherit that: tests of an interrupt send
+# one to a program that, like a person's, does not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _measured(value: float, low: float, high: float, unit: str) -> Quantity:
