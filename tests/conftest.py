@@ -33,10 +33,12 @@ from ridgeline.core import (
     Where,
 )
 
-# A shell that starts the tests in the background has them ignore interrupts, and every child would inherit that: tests of an interrupt send
-# one to a program that, like a person's, does not.
+# Started in the background or under nohup, the tests ignore interrupts or hang-ups, and every child would inherit that: tests of a signal send it to
+# a program that, like a person's, does not. A handler is set to the default in a child.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
 def _measured(value: float, low: float, high: float, unit: str) -> Quantity:
