@@ -1,8 +1,22 @@
 """The nouns of ridgeline: frozen, typed, in SI units, the same as API, file and wire."""
 
+from .benchmark import (
+    Benchmark,
+    BenchReport,
+    InputLatency,
+    Mode,
+    Overhead,
+    ProcessRecord,
+    ProcessState,
+    QuantileReport,
+    Setting,
+    Steadiness,
+    TailReport,
+)
 from .budget import Budget, BudgetState, parse_budget
 from .cold import ColdStart
 from .column import Blobs, Column, MemoryBlobs
+from .comparison import ChangedKey, Comparison, ComparisonSet, Contribution, SideSummary, TailComparison, Verdict
 from .device import Ceiling, Cost, Device, Engine, Link, MemoryLevel, Precision, System
 from .errors import (
     BackendUnavailable,
@@ -42,6 +56,7 @@ from .quantity import Quantity, product, quotient, total
 from .relayout import Relayout
 from .run import Run
 from .samples import Samples
+from .series import Better, LeftOut, Series, SeriesSet
 from .site import Site
 from .space import Evaluate, Parameter, Space, Trial
 from .stages import Stage, StageLine, StageTable
@@ -71,13 +86,15 @@ from .verdict import (
 from .waits import Wait, WaitTable
 
 __all__ = [
-    "DTYPE_BYTES", "Action", "BackendUnavailable", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution",
-    "Ceiling", "ChangeTrial", "ClockState", "ColdStart", "Column", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine",
-    "Evaluate", "Evidence", "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "LevelRecord", "LevelSummary", "Link",
-    "Links", "Machine", "MemoryBlobs", "MemoryLevel", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange",
-    "OutputCheck", "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision",
-    "Prediction", "Primitive", "PrimitiveTable", "PromiseLine", "PromiseReport", "Quantity", "ReadError", "Relayout", "RidgelineError", "Run",
-    "RunnerUp", "Samples", "Sentinels", "Shrink", "Site", "Space", "Stage", "StageLine", "StageSummary", "StageTable", "System", "TargetFailed",
-    "TargetInfo", "Tensor", "Timeline", "Track", "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Wait", "WaitTable",
+    "DTYPE_BYTES", "Action", "BackendUnavailable", "BenchReport", "Benchmark", "Better", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetReport",
+    "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet",
+    "Contribution", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "Evidence", "Experiment", "Facts",
+    "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "InputLatency", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "Machine",
+    "MemoryBlobs", "MemoryLevel", "Mode", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange", "OutputCheck",
+    "Overhead", "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision",
+    "Prediction", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "PromiseLine", "PromiseReport", "QuantileReport", "Quantity",
+    "ReadError", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "Series", "SeriesSet", "Setting", "Shrink", "SideSummary",
+    "Site", "Space", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "TailComparison", "TailReport", "TargetFailed",
+    "TargetInfo", "Tensor", "Timeline", "Track", "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Verdict", "Wait", "WaitTable",
     "WallShares", "WallSplit", "Where", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from .benchmark import Benchmark
 from .display import shown_inline
 from .facts import Facts
 from .verdict import Diagnosis
@@ -22,6 +23,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ri
         commit: commit of the target's repository, null outside one; `+dirty` is appended when the tree is changed.
         method: the recipe: warm-up, samples, processes, instruments.
         command: the command line that made it, empty for a call of the library.
+        bench: every call of every process, where a benchmark was run; `facts.samples` are its steady ones.
         facts: what was measured.
         diagnosis: what was concluded then; a replay must reach the same.
     """
@@ -35,6 +37,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ri
     facts: Facts
     diagnosis: Diagnosis | None = None
     command: str = ""
+    bench: Benchmark | None = None
 
     def _repr_html_(self) -> str | None:
         """Its fragment for a notebook."""

@@ -8,11 +8,13 @@ import numpy as np
 from .column import Column
 from .errors import UsageError
 
-__all__ = ["FLAG_GC", "FLAG_PREEMPTED", "FLAG_THROTTLED", "Samples"]
+__all__ = ["FLAG_GC", "FLAG_PREEMPTED", "FLAG_THROTTLED", "FLAG_WARMUP", "Samples"]
 
 FLAG_THROTTLED = 1
 FLAG_PREEMPTED = 2
 FLAG_GC = 4
+#: A call before the steady state of its process.
+FLAG_WARMUP = 8
 
 
 class Samples(msgspec.Struct, frozen=True, kw_only=True):

@@ -416,6 +416,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         target, machine: of the run.
         promise: as in `Tried`.
         tried: all that the trial said.
+        hypothesis: what somebody expected, in their words, where a comparison tested it.
+        runs: ids of the runs that were compared, before and after.
+        commits: of both, as in `Run`; `clock`: governor of both where it can be seen.
     """
 
     diagnosis: str
@@ -430,3 +433,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     machine: str = ""
     promise: Literal["kept", "refuted", "open"] | None = None
     tried: Tried | None = None
+    hypothesis: str = ""
+    runs: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    clock: tuple[str, ...] = ()
