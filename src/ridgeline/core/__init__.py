@@ -48,6 +48,7 @@ from .facts import (
 )
 from .finding import DoctorReport, Finding
 from .graph import DTYPE_BYTES, Graph, Op, Placement, Tensor, TripCount
+from .history import HistoryChange, HistoryEntry, HistoryLine, HistoryPoint, HistoryReport
 from .partitions import Partition, PartitionTable
 from .prediction import Prediction
 from .primitives import Primitive, PrimitiveTable
@@ -89,7 +90,8 @@ __all__ = [
     "DTYPE_BYTES", "Action", "BackendUnavailable", "BenchReport", "Benchmark", "Better", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetReport",
     "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet",
     "Contribution", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "Evidence", "Experiment", "Facts",
-    "Finding", "Graph", "GroundTruth", "HotSpot", "HotSpots", "InputLatency", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "Machine",
+    "Finding", "Graph", "GroundTruth", "HistoryChange", "HistoryEntry", "HistoryLine",
+    "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "Machine",
     "MemoryBlobs", "MemoryLevel", "Mode", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange", "OutputCheck",
     "Overhead", "OverheadSummary", "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision",
     "Prediction", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "PromiseLine", "PromiseReport", "QuantileReport", "Quantity",
