@@ -1,7 +1,7 @@
 """The one door for extensions: entry points in groups `ridgeline.KIND`, ours and a stranger's alike.
 
-Kinds: `readers`, `backends`, `devices`, `strategies`, `changes`, `rules`, `targets`, `displays`. A plugin that does not load
-is a `PluginError` naming the distribution; one broken plugin never takes the others with it.
+Kinds: `readers`, `backends`, `devices`, `strategies`, `changes`, `rules`, `targets`, `displays`, `synchronisers`. A plugin
+that does not load is a `PluginError` naming the distribution; one broken plugin never takes the others with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .errors import PluginError
 
 __all__ = ["KINDS", "load", "names", "plugins"]
 
-KINDS = ("readers", "backends", "devices", "strategies", "changes", "rules", "targets", "displays")
+KINDS = ("readers", "backends", "devices", "strategies", "changes", "rules", "targets", "displays", "synchronisers")
 
 
 def _points(kind: str) -> dict[str, list[EntryPoint]]:

@@ -8,13 +8,15 @@ import numpy as np
 from .column import Column
 from .errors import UsageError
 
-__all__ = ["FLAG_GC", "FLAG_PREEMPTED", "FLAG_THROTTLED", "FLAG_WARMUP", "Samples"]
+__all__ = ["FLAG_GC", "FLAG_PREEMPTED", "FLAG_STOLEN", "FLAG_THROTTLED", "FLAG_WARMUP", "Samples"]
 
 FLAG_THROTTLED = 1
 FLAG_PREEMPTED = 2
 FLAG_GC = 4
 #: A call before the steady state of its process.
 FLAG_WARMUP = 8
+#: A call in a block of time in which a hypervisor took CPU time away.
+FLAG_STOLEN = 16
 
 
 class Samples(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +32,7 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
         run_queue_s: seconds the calling thread was runnable but not running.
         system_s: seconds in the kernel. Tick-sampled on most kernels: only sums over many samples mean something.
         involuntary_switches, voluntary_switches, minor_faults, major_faults, gc_collections: counts over the sample.
+        gc_s: seconds in the garbage collector over the sample.
         input_id: which input was used.
         flags: bits `FLAG_*`.
         method: how they were taken, for the recipe.
@@ -49,6 +52,7 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
     minor_faults: Column | None = None
     major_faults: Column | None = None
     gc_collections: Column | None = None
+    gc_s: Column | None = None
     input_id: Column | None = None
     flags: Column | None = None
     method: str = ""
