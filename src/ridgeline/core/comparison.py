@@ -75,6 +75,8 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True):
         difference_s: b − a, with its interval.
         share: of the whole difference, below 0 where it goes the other way; null where the difference is not told from noise.
         because: one sentence.
+        level: the instrument's view that it is a part in: `wall`, `stages`, `operators`, `kernels`. Each view divides the same difference, so that
+            parts of one add up and parts of two do not.
     """
 
     kind: str
@@ -85,6 +87,7 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True):
     difference_ci_s: tuple[float, float] | None = None
     share: float | None = None
     because: str = ""
+    level: str = ""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.compare/1"):
