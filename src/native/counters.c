@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIELDS 10
 #define NOT_OPENED (-2)
 
 static pthread_key_t closer;
@@ -70,7 +69,7 @@ static int64_t clock_of(clockid_t clock)
 
 static int64_t system_ns(const struct rusage *usage) { return (int64_t)usage->ru_stime.tv_sec * 1000000000 + usage->ru_stime.tv_usec * 1000; }
 
-static void read_all(int64_t row[FIELDS])
+void counters_row(int64_t row[COUNTER_FIELDS])
 {
     struct rusage thread = {0}, process = {0};
     getrusage(RUSAGE_THREAD, &thread);
@@ -98,13 +97,13 @@ PyObject *native_counters_read(PyObject *module, PyObject *out)
         }
         return NULL;
     }
-    if (view.len < (Py_ssize_t)(FIELDS * sizeof(int64_t)) || (view.itemsize != 1 && view.itemsize != sizeof(int64_t))) {
+    if (view.len < (Py_ssize_t)(COUNTER_FIELDS * sizeof(int64_t)) || (view.itemsize != 1 && view.itemsize != sizeof(int64_t))) {
         PyBuffer_Release(&view);
         PyErr_SetString(PyExc_ValueError, "out must be a writable, contiguous buffer of 10 int64");
         return NULL;
     }
-    int64_t row[FIELDS];
-    read_all(row);
+    int64_t row[COUNTER_FIELDS];
+    counters_row(row);
     memcpy(view.buf, row, sizeof row);
     PyBuffer_Release(&view);
     Py_RETURN_NONE;

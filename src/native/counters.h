@@ -2,8 +2,12 @@
 #define RIDGELINE_COUNTERS_H
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdint.h>
+
+#define COUNTER_FIELDS 10
 
 int counters_init(void);
+void counters_row(int64_t row[COUNTER_FIELDS]);
 PyObject *native_counters_read(PyObject *module, PyObject *out);
 PyObject *native_clock_ns(PyObject *module, PyObject *unused);
 

@@ -7,6 +7,7 @@
 #include "isa.h"
 #include "latency.h"
 #include "sampler.h"
+#include "samples.h"
 #include "stages.h"
 #include "states.h"
 #include "stream.h"
@@ -25,6 +26,11 @@ static PyMethodDef methods[] = {
     {"timer_read", native_timer_read, METH_VARARGS, "timer_read(n) -> seconds per reading of the monotonic clock"},
     {"counters_read", native_counters_read, METH_O, "counters_read(out): fill 10 int64 with the calling thread's counters"},
     {"clock_ns", native_clock_ns, METH_NOARGS, "clock_ns() -> monotonic clock in ns"},
+    {"nothing", native_nothing, METH_NOARGS, "nothing(): the empty call"},
+    {"collection_seen", (PyCFunction)(void (*)(void))native_collection_seen, METH_FASTCALL, "collection_seen(phase, info): for gc.callbacks"},
+    {"collections", native_collections, METH_NOARGS, "collections() -> garbage collections seen so far"},
+    {"take_samples", native_take_samples, METH_VARARGS, "take_samples(call, synchronise, before, rows, counters, inner, block, until_ns) -> samples"},
+    {"take_batch", native_take_batch, METH_VARARGS, "take_batch(call, synchronise, size) -> (start_ns, end_ns)"},
     {"sampler_start", native_sampler_start, METH_VARARGS, "sampler_start(interval_s, capacity): sample the calling thread by its CPU time"},
     {"sampler_stop", native_sampler_stop, METH_NOARGS, "sampler_stop() -> (program counters as uint64 bytes, missed)"},
     {"sampler_count", native_sampler_count, METH_NOARGS, "sampler_count() -> samples so far"},

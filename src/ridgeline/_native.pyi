@@ -5,7 +5,7 @@ No function holds the interpreter lock while it measures. `cpus` names each CPU 
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from _typeshed import WriteableBuffer
 
@@ -61,6 +61,36 @@ def counters_read(out: WriteableBuffer, /) -> None:
 
 def clock_ns() -> int:
     """CLOCK_MONOTONIC in ns."""
+
+def nothing() -> None:
+    """The empty call."""
+
+def collection_seen(phase: str, info: dict[str, int], /) -> None:
+    """For `gc.callbacks`: counts the collections that start."""
+
+def collections() -> int:
+    """Garbage collections that `collection_seen` has counted so far."""
+
+def take_samples(
+    call: Callable[[], object],
+    synchronise: Callable[[Any], object] | None,
+    before: Callable[[int], object] | None,
+    rows: WriteableBuffer,
+    counters: WriteableBuffer,
+    inner: int,
+    block: int,
+    until_ns: int,
+    /,
+) -> int:
+    """Take samples of `inner` calls each until `rows` is full or the monotonic clock has passed `until_ns`, at least one; returns how many.
+
+    A row of `rows` is three int64: start and end in ns, and `collections` then. `before` is called with the sample's index outside the timed
+    interval. Counters as in `counters_read` are read before and after each block of `block` samples, into two rows of `counters`, as far as they go.
+    A result is freed outside the timed interval, but where `inner` is more than 1. What the calls raise passes; rows not reached stay as they are.
+    """
+
+def take_batch(call: Callable[[], object], synchronise: Callable[[Any], object] | None, size: int, /) -> tuple[int, int]:
+    """Issue `size` calls and wait once, for the last result: (start, end) in ns."""
 
 def sampler_start(interval_s: float, capacity: int, /) -> None:
     """Sample the calling thread's program counter every `interval_s` (1e-4 … 10) of its own CPU time. RuntimeError if a sampler runs already."""
