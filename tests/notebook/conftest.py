@@ -48,7 +48,7 @@ def postgres(_server: str) -> Iterator[str]:
     yield _server
     engine = create_engine(_server)
     with engine.begin() as connection:
-        for table in ("runs", "blobs", "experiments", "migrations"):
+        for table in ("runs", "blobs", "experiments", "comparisons", "migrations"):
             connection.execute(text(f"DROP TABLE IF EXISTS ridgeline_{table}"))
     engine.dispose()
 

@@ -47,7 +47,7 @@ def _as_nobody(code: str, *arguments: object) -> subprocess.CompletedProcess[str
 def test_a_new_notebook_has_its_tables_once(file: Path) -> None:
     for _ in range(2):
         Notebook.open(file).close()
-    assert _schema(file) == ["ridgeline_blobs", "ridgeline_experiments", "ridgeline_migrations", "ridgeline_runs"]
+    assert _schema(file) == ["ridgeline_blobs", "ridgeline_comparisons", "ridgeline_experiments", "ridgeline_migrations", "ridgeline_runs"]
     with sqlite3.connect(file) as connection:
         numbers = [row[0] for row in connection.execute("SELECT number FROM ridgeline_migrations ORDER BY number")]
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -12,6 +12,8 @@ from sqlalchemy import Connection, inspect, text
 
 from ridgeline.core import ReadError
 
+from .backfill import BACKFILLS
+
 __all__ = ["Migration", "migrate", "migrations", "pending", "refuse_strangers"]
 
 _NAME = re.compile(r"(?P<number>\d{4})_(?P<title>\w+?)(?:\.(?P<dialect>sqlite|postgresql))?\.sql")
@@ -92,5 +94,7 @@ def migrate(connection: Connection, place: str) -> None:
     for migration in waiting:
         for statement in migration.statements:
             connection.execute(text(statement))
+        if migration.number in BACKFILLS:
+            BACKFILLS[migration.number](connection)
         row = {"number": migration.number, "title": migration.title, "at": datetime.now(UTC).isoformat(timespec="seconds")}
         connection.execute(text(f"INSERT INTO {_RECORD} (number, title, at) VALUES (:number, :title, :at)"), row)
