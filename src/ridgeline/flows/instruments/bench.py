@@ -36,6 +36,7 @@ class Bench:
         probe: makes or loads the ceilings of this machine.
         keep: given the facts with the samples so far while the ground truth is being taken.
         facts: what `keep` completes.
+        directory: working directory of processes apart, as the worker's own; this one's if null.
     """
 
     spec: TargetSpec
@@ -46,6 +47,7 @@ class Bench:
     probe: Callable[[], Device]
     keep: Callable[[Facts], None] | None = None
     facts: Facts | None = None
+    directory: str | None = None
 
     def call(self, function: str, returns: Any, **arguments: Any) -> Any:
         """Ask the child that holds the target."""
@@ -56,7 +58,7 @@ class Bench:
         from ridgeline.machine import Worker
         from ridgeline.targets import worker_environment
 
-        with Worker(environment=worker_environment(self.spec)) as worker:
+        with Worker(environment=worker_environment(self.spec), directory=self.directory) as worker:
             return worker.call(f"{_AGENT}:{function}", {"spec": self.spec, **arguments}, returns, on_report=self.progress)
 
     def progress(self, message: Any) -> None:
