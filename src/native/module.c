@@ -28,7 +28,7 @@ static PyMethodDef methods[] = {
     {"clock_ns", native_clock_ns, METH_NOARGS, "clock_ns() -> monotonic clock in ns"},
     {"nothing", native_nothing, METH_NOARGS, "nothing(): the empty call"},
     {"collection_seen", (PyCFunction)(void (*)(void))native_collection_seen, METH_FASTCALL, "collection_seen(phase, info): for gc.callbacks"},
-    {"collections", native_collections, METH_NOARGS, "collections() -> garbage collections seen so far"},
+    {"collections", native_collections, METH_NOARGS, "collections() -> (garbage collections seen so far, ns in them)"},
     {"take_samples", native_take_samples, METH_VARARGS, "take_samples(call, synchronise, before, rows, counters, inner, block, until_ns) -> samples"},
     {"take_batch", native_take_batch, METH_VARARGS, "take_batch(call, synchronise, size) -> (start_ns, end_ns)"},
     {"sampler_start", native_sampler_start, METH_VARARGS, "sampler_start(interval_s, capacity): sample the calling thread by its CPU time"},

@@ -66,10 +66,10 @@ def nothing() -> None:
     """The empty call."""
 
 def collection_seen(phase: str, info: dict[str, int], /) -> None:
-    """For `gc.callbacks`: counts the collections that start."""
+    """For `gc.callbacks`: counts the collections and their time."""
 
-def collections() -> int:
-    """Garbage collections that `collection_seen` has counted so far."""
+def collections() -> tuple[int, int]:
+    """(garbage collections that `collection_seen` has counted so far, nanoseconds in them)."""
 
 def take_samples(
     call: Callable[[], object],
@@ -84,7 +84,7 @@ def take_samples(
 ) -> int:
     """Take samples of `inner` calls each until `rows` is full or the monotonic clock has passed `until_ns`, at least one; returns how many.
 
-    A row of `rows` is three int64: start and end in ns, and `collections` then. `before` is called with the sample's index outside the timed
+    A row of `rows` is four int64: start and end in ns, and `collections` then. `before` is called with the sample's index outside the timed
     interval. Counters as in `counters_read` are read before and after each block of `block` samples, into two rows of `counters`, as far as they go.
     A result is freed outside the timed interval, but where `inner` is more than 1. What the calls raise passes; rows not reached stay as they are.
     """

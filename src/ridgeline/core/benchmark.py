@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .column import Column
 from .display import shown_inline
-from .facts import Caution, ClockState, Sentinels
+from .facts import Caution, ClockState, Sentinels, TargetInfo
 from .samples import FLAG_WARMUP, Samples
 from .verdict import GroundTruth
 
@@ -108,6 +108,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
         soaked_s: seconds of load before the first sample until temperature, clock and time had levelled off; null if not asked for.
         seed: of the order of the processes.
         device_s: seconds of each sample by the device's own clock, shape (n,); null without one.
+        target: what was measured; cautions: what its reader must know.
     """
 
     samples: Samples
@@ -122,6 +123,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     soaked_s: float | None = None
     seed: int = 0
     device_s: Column | None = None
+    target: TargetInfo | None = None
+    cautions: tuple[Caution, ...] = ()
 
     def steady(self) -> NDArray[np.bool_]:
         """Which samples are not warm-up, shape (n,)."""
@@ -145,7 +148,8 @@ class Steadiness(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a benchmark has one steady state.
 
     Args:
-        state: `steady`, `never steady` where a process did not settle, `inconsistent` where processes settled at different levels, `too few calls`.
+        state: `steady`; `never steady` where no process settled; `inconsistent` where some processes settled and others did not, or they settled
+            at different levels; `too few calls`.
         processes: each.
         levels_s: the different levels, in seconds, where there are several.
         because: one sentence.

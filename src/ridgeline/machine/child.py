@@ -54,7 +54,8 @@ def main(arguments: list[str]) -> None:
     """Serve calls until the parent closes the request pipe.
 
     Args:
-        arguments: descriptors of requests, results, life line and crash file, then the memory limit in bytes (0: none).
+        arguments: descriptors of requests, results, life line and crash file, the memory limit in bytes (0: none), the CPUs, which are set already,
+            and a module to import before the first call (empty: none).
     """
     requests, results, life_line, crash, memory_bytes = (int(argument) for argument in arguments[:5])
     for descriptor in (requests, results, life_line, crash):
@@ -68,6 +69,8 @@ def main(arguments: list[str]) -> None:
     faulthandler.enable(crash, all_threads=True)
     sys.argv[:] = [""]
     channel = _Channel(requests, results)
+    if arguments[6]:
+        importlib.import_module(arguments[6])
     channel.send(Message(kind="ready"))
     while (request := channel.receive()) is not None:
         channel.send_answer(request)

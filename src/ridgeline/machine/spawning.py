@@ -26,10 +26,13 @@ _BOOT = (
 _LOWEST_DESCRIPTOR = 64
 
 
-def command_line(python: str | None, descriptors: tuple[int, ...], memory_bytes: int | None, cpus: tuple[int, ...] | None) -> list[str]:
-    """The command that boots a child: the interpreter, the descriptors it inherits, and its limits (0 or empty for none)."""
+def command_line(
+    python: str | None, descriptors: tuple[int, ...], memory_bytes: int | None, cpus: tuple[int, ...] | None, preload: str = ""
+) -> list[str]:
+    """The command that boots a child: the interpreter, the descriptors it inherits, its limits (0 or empty for none), a module to import."""
     # -P: the working directory belongs to the target and must not hide modules of ours.
-    return [python or sys.executable, "-P", "-c", _BOOT, *map(str, descriptors), str(memory_bytes or 0), ",".join(map(str, cpus or ()))]
+    words = (*map(str, descriptors), str(memory_bytes or 0), ",".join(map(str, cpus or ())), preload)
+    return [python or sys.executable, "-P", "-c", _BOOT, *words]
 
 
 def own(descriptor: int, owner: contextlib.ExitStack) -> int:

@@ -71,6 +71,7 @@ class Worker:
         environment: variables on top of the parent's; the parent's own stay as they are.
         directory: working directory, the parent's if not given.
         python: interpreter, the parent's if not given; ridgeline must be importable there.
+        preload: a module that the child imports before it is ready, so that no call has to wait for it.
         show_output: whether what the child prints goes to the parent's stderr; otherwise the last of it is kept for error messages.
 
     Raises:
@@ -88,6 +89,7 @@ class Worker:
         environment: Mapping[str, str] | None = None,
         directory: str | os.PathLike[str] | None = None,
         python: str | None = None,
+        preload: str = "",
         show_output: bool = False,
     ) -> None:
         self._limits = limits or Limits()
@@ -109,7 +111,7 @@ class Worker:
             os.set_blocking(self._requests, False)
             os.set_blocking(self._results, False)
             passed = (requests, results, life_line, self._crash)
-            command = command_line(python, passed, self._limits.memory_bytes, self._limits.cpus)
+            command = command_line(python, passed, self._limits.memory_bytes, self._limits.cpus, preload)
             self._process = start(command, output, passed, {**os.environ, **(environment or {})}, directory)
             self._descriptors = ours.pop_all()
 
@@ -155,8 +157,7 @@ class Worker:
             raise self._why_ended or TargetFailed("a running worker", found="a closed one", remedy="start another")
         limit_s = timeout_s if timeout_s is not None else self._limits.wall_s
         try:
-            if not self._ready:
-                self._ready = self._exchange(b"", _START_S, _ignore).kind == "ready"
+            self._wait_until_ready()
             self._tail.clear()
             answer = self._exchange(frame(message("call", dict(arguments), function)), limit_s, on_report or _ignore)
         except BaseException:
@@ -169,6 +170,24 @@ class Worker:
             return value_of(answer, returns)
         except ReadError as error:
             raise TargetFailed(f"a result of type {getattr(returns, '__name__', returns)}", found=error.found, remedy=f"mend {function}") from error
+
+    def wait_until_ready(self) -> None:
+        """Wait until the child has started and imported what it was told to; from then on it sleeps until it is called.
+
+        Raises:
+            TargetFailed: it does not start, or has ended.
+        """
+        if self._why_ended is not None or self._status is not None:
+            raise self._why_ended or TargetFailed("a running worker", found="a closed one", remedy="start another")
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def _wait_until_ready(self) -> None:
+        if not self._ready:
+            self._ready = self._exchange(b"", _START_S, _ignore).kind == "ready"
 
     def close(self) -> None:
         """Let the child end by itself, for at most two seconds, then end it and everything it started."""

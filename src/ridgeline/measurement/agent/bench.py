@@ -1,0 +1,58 @@
+"""A benchmark's side of the child: one target, prepared once, sampled once; or for a command, run once at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ridgeline.core.documents import to_builtins
+from ridgeline.targets import CommandSample, Prepared, TargetSpec, prepare
+
+from ..bench.plan import ProcessPlan
+from ..bench.process import measure_process
+from ..bench.report import Piece, PreparedCommand, ProcessReport
+
+__all__ = ["measured", "prepare_command", "run_command", "run_process"]
+
+
+class _Held:
+    current: Prepared | None = None
+
+
+def run_process(spec: TargetSpec, plan: ProcessPlan, report: Callable[[Any], None] | None = None) -> ProcessReport:
+    """Load the target, make its first call, and measure the following.
+
+    Args:
+        report: given pieces of samples in plain form as they come.
+
+    Raises:
+        RidgelineError: whatever is wrong with the target, in one line.
+    """
+    return measured(prepare(spec), plan, None if report is None else (lambda piece: report(to_builtins(piece))))
+
+
+def measured(prepared: Prepared, plan: ProcessPlan, hand_over: Callable[[Piece], None] | None = None) -> ProcessReport:
+    """Measure a prepared target in this process."""
+    found = measure_process(prepared.call, plan, synchronise=prepared.synchronise, hand_over=hand_over)
+    return ProcessReport(
+        info=prepared.info,
+        first_s=prepared.first_s,
+        load_s=prepared.load_s,
+        pieces=tuple(found.pieces),
+        batches=found.batches.tobytes(),
+        overhead=found.overhead,
+        warnings=tuple(prepared.warnings),
+    )
+
+
+def prepare_command(spec: TargetSpec) -> PreparedCommand:
+    """Run a command or script for the first time."""
+    _Held.current = prepared = prepare(spec)
+    return PreparedCommand(info=prepared.info, first_s=prepared.first_s, warnings=tuple(prepared.warnings))
+
+
+def run_command() -> CommandSample:
+    """Run it once more."""
+    assert _Held.current is not None
+    sample: CommandSample = _Held.current.call()
+    return sample

@@ -1,0 +1,185 @@
+"""`run_benchmarks`: processes of all versions, interleaved in random order, until there are enough or the time is up.
+
+A block holds every version once, in an order of its own, so that whatever drifts meets all versions alike and the sides stay of one size. A process
+that fails is written down and costs nothing but itself; a target that is wrong ends the whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from ridgeline.core import BackendUnavailable, Benchmark, ReadError, RidgelineError, UsageError
+
+from .gathered import Gathered
+from .plan import BenchPlan, ProcessPlan, Version
+from .processes import CommandRuns, FreshProcess, is_command
+
+__all__ = ["run_benchmarks"]
+
+Report = Callable[[str, float | None], None]
+#: Errors of what was asked for: trying again changes nothing.
+_HOPELESS = (UsageError, ReadError, BackendUnavailable)
+#: A version of which so many processes failed and none did not is given up.
+_GIVE_UP_AFTER = 2
+#: Seconds of calls in a process: at the least, and at the most where a process is that expensive to start.
+_LEAST_S, _MOST_S = 0.1, 1.0
+#: Part of what a process costs before its calls that is spent on its calls.
+_PART_OF_START = 0.5
+#: Part of the budget over which the fewest processes are laid out.
+_LAID_OUT = 0.9
+_SHORTEST_S = 0.02
+
+
+def run_benchmarks(
+    versions: Sequence[Version],
+    plan: BenchPlan,
+    *,
+    report: Report | None = None,
+    keep: Callable[[int, Benchmark], None] | None = None,
+    looked: Callable[[tuple[Benchmark, ...]], bool] | None = None,
+    seed: int = 0,
+) -> tuple[Benchmark, ...]:
+    """Measure versions beside each other.
+
+    Args:
+        versions: at least one.
+        plan: how many processes, how long.
+        report: told a label and a fraction, for progress.
+        keep: given the index of a version and what there is of it after each of its processes, so that an end loses at most the one in flight.
+        looked: given what there is of all versions after each block; true stops the benchmark.
+        seed: of the order.
+
+    Returns:
+        What each version's processes measured, in the order of `versions`.
+
+    Raises:
+        UsageError, ReadError, BackendUnavailable: a target cannot be measured.
+        TargetFailed: the first processes of a version failed, all of them.
+    """
+    if not versions:
+        raise UsageError("a version to measure", found="none", remedy="give at least one")
+    with _Bench(versions, plan, report, keep, seed) as bench:
+        while bench.goes_on() and not (looked is not None and bench.blocks and looked(bench.benchmarks())):
+            bench.block()
+        return bench.benchmarks()
+
+
+class _Bench:
+    """One benchmark under way."""
+
+    def __init__(
+        self,
+        versions: Sequence[Version],
+        plan: BenchPlan,
+        report: Report | None,
+        keep: Callable[[int, Benchmark], None] | None,
+        seed: int,
+    ) -> None:
+        self._versions, self._plan = tuple(versions), plan
+        self._report, self._keep = report or _nothing, keep
+        self._order = random.Random(seed)
+        began_ns = time.monotonic_ns()
+        self._began = time.monotonic()
+        self._gathered = [Gathered(began_ns, seed=seed, cache=plan.cache) for _ in versions]
+        self._commands = {index: CommandRuns(version) for index, version in enumerate(versions) if is_command(version)}
+        self._start_s: float | None = None
+        self.blocks = 0
+
+    def __enter__(self) -> _Bench:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for runs in self._commands.values():
+            runs.end()
+
+    def benchmarks(self) -> tuple[Benchmark, ...]:
+        """What there is."""
+        return tuple(gathered.benchmark() for gathered in self._gathered)
+
+    def goes_on(self) -> bool:
+        """Whether another block is wanted and fits."""
+        least = min(gathered.processes for gathered in self._gathered)
+        if least < self._plan.fewest:
+            return True
+        if least >= self._plan.most:
+            return False
+        spent = time.monotonic() - self._began
+        return spent * (1 + 1 / self.blocks) <= self._plan.budget_s
+
+    def block(self) -> None:
+        """Every version once, in random order, in groups of as many as there are CPUs; a lone version as often as that."""
+        cpus = max(1, len(os.sched_getaffinity(0)))
+        wanted = list(range(len(self._versions)))
+        if len(wanted) == 1 and not self._commands:
+            left = self._plan.most - self._gathered[0].processes
+            wanted = wanted * max(1, min(cpus, left))
+        self._order.shuffle(wanted)
+        for first in range(0, len(wanted), cpus):
+            self._group(wanted[first : first + cpus])
+        self.blocks += 1
+
+    def _group(self, group: list[int]) -> None:
+        started = time.monotonic()
+        with contextlib.ExitStack() as ends, self._told_on_interrupt():
+            ahead = {place: FreshProcess(self._versions[index]) for place, index in enumerate(group) if index not in self._commands}
+            for process in ahead.values():
+                ends.callback(process.end)
+            for process in ahead.values():
+                process.wait_until_ready()
+            start_s = (time.monotonic() - started) / max(1, len(ahead))
+            for place, index in enumerate(group):
+                self._tell()
+                with self._failures_counted(index):
+                    if place in ahead:
+                        prepare_s = ahead[place].measure(self._process_plan(), self._gathered[index])
+                        self._start_s = start_s + prepare_s
+                    else:
+                        self._commands[index].run(self._gathered[index])
+                if self._keep is not None:
+                    self._keep(index, self._gathered[index].benchmark())
+
+    def _process_plan(self) -> ProcessPlan:
+        plan = self._plan
+        start_s = self._start_s or 0.0
+        longest = max(_SHORTEST_S, _LAID_OUT * plan.budget_s / plan.fewest / len(self._versions) - start_s)
+        seconds = plan.process_s if plan.process_s is not None else min(longest, max(_LEAST_S, min(_MOST_S, _PART_OF_START * start_s)))
+        return ProcessPlan(seconds=seconds, most_s=max(seconds, longest), samples=plan.samples, cache=plan.cache, seed=self._order.getrandbits(32))
+
+    @contextlib.contextmanager
+    def _failures_counted(self, index: int) -> Iterator[None]:
+        try:
+            yield
+        except _HOPELESS:
+            raise
+        except RidgelineError as error:
+            gathered = self._gathered[index]
+            if gathered.measured == 0 and gathered.processes >= _GIVE_UP_AFTER:
+                raise
+            self._report(f"warning: a process of {self._versions[index].name} failed: {error}", None)
+
+    @contextlib.contextmanager
+    def _told_on_interrupt(self) -> Iterator[None]:
+        """Hand over what there is when the person stops it."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self._keep is not None:
+                for index, gathered in enumerate(self._gathered):
+                    if gathered.processes:
+                        self._keep(index, gathered.benchmark())
+            raise
+
+    def _tell(self) -> None:
+        done = sum(gathered.processes for gathered in self._gathered)
+        fraction = (time.monotonic() - self._began) / self._plan.budget_s
+        if self._plan.processes is not None:
+            fraction = max(fraction, done / (self._plan.processes * len(self._versions)))
+        self._report(f"process {done + 1}", min(1.0, fraction))
+
+
+def _nothing(label: str, fraction: float | None = None) -> None:
+    pass
