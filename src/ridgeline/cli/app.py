@@ -11,6 +11,7 @@ from .diagnose import diagnose
 from .machine import devices, doctor, probe
 from .record import log, show
 from .report import report
+from .transfer import export_command, import_command
 
 __all__ = ["cli"]
 
@@ -48,5 +49,5 @@ def cli() -> None:
     """Find the real bottleneck of a program or a model, and what removing it is worth."""
 
 
-for command in (diagnose, probe, doctor, devices, log, show, report, calc):
+for command in (diagnose, probe, doctor, devices, log, show, report, export_command, import_command, calc):
     cli.add_command(command)

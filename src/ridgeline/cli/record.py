@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -9,11 +10,12 @@ import msgspec
 
 from ridgeline.core import Diagnosis, UsageError
 from ridgeline.machine import write_atomic
-from ridgeline.notebook import RunSummary
-from ridgeline.reporting import html_report, log_table, page, promises_page, run_page, run_report
+from ridgeline.notebook import ComparisonSummary, RunFilter, RunSummary
+from ridgeline.reporting import Page, comparison_table, html_report, log_table, page, promises_page, run_page, run_report
 
 from .options import colour_option, json_option
 from .output import STDOUT, emit_document, emit_html, emit_page, reserve_html, stdout_options
+from .run_filters import filter_of, run_filters
 
 __all__ = ["log", "show"]
 
@@ -21,43 +23,67 @@ _notebook_option = click.option("--notebook", metavar="PATH|URL", help="File or 
 
 
 class LogDocument(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.log/1"):
-    """The JSON of `ridgeline log`."""
+    """The JSON of `ridgeline log`; `comparisons` are there where they were asked for."""
 
     notebook: str
-    runs: tuple[RunSummary, ...]
+    runs: tuple[RunSummary, ...] = ()
+    comparisons: tuple[ComparisonSummary, ...] = ()
 
 
 @click.command()
-@click.option("--limit", "-n", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="At most so many runs, newest first.")
-@click.option("--verb", help="Only runs of this command.")
-@click.option("--target", help="Only runs whose target contains this text.")
-@click.option("--promises", is_flag=True, help="How often promises held, by action, instead of the runs.")
+@click.option("--limit", "-n", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="At most so many, newest first.")
+@run_filters
+@click.option("--promises", is_flag=True, help="How often promises held, by action and over time, instead of the runs; takes --target and --machine.")
+@click.option("--comparisons", "compared", is_flag=True, help="What was compared instead of the runs; takes --target.")
 @_notebook_option
 @json_option
 @colour_option
-def log(limit: int, verb: str | None, target: str | None, promises: bool, notebook: str | None, as_json: bool, no_colour: bool) -> int:
-    """List the runs of the notebook, or how often its promises held."""
+def log(*, limit: int, promises: bool, compared: bool, **given: Any) -> int:
+    """List the runs of the notebook, what was compared, or how often its promises held."""
     from ridgeline.flows.log import log as flow
 
-    if promises:
-        return _promises(notebook, target, as_json=as_json, no_colour=no_colour)
-    place, runs = flow(notebook, limit=limit, verb=verb, target=target)
-    if as_json:
-        emit_document(LogDocument(notebook=place, runs=runs))
-    else:
-        emit_page(log_table(runs), no_colour=no_colour)
+    wanted = filter_of(given)
+    if promises or compared:
+        _refuse_filters(wanted, promises=promises, compared=compared)
+        return _promises(wanted, given) if promises else _comparisons(limit, wanted, given)
+    place, runs = flow(given["notebook"], limit=limit, wanted=wanted)
+    _emit(LogDocument(notebook=place, runs=runs), log_table(runs, filtered=wanted != RunFilter()), given)
     return 0
 
 
-def _promises(notebook: str | None, target: str | None, *, as_json: bool, no_colour: bool) -> int:
+def _refuse_filters(wanted: RunFilter, *, promises: bool, compared: bool) -> None:
+    """Refuse what would be passed over in silence."""
+    if promises and compared:
+        raise UsageError("one of --promises and --comparisons", found="both", remedy="leave one out")
+    taken = {"target", "machine"} if promises else {"target"}
+    others = [f"--{name}" for name in RunFilter.__struct_fields__ if getattr(wanted, name) is not None and name not in taken]
+    if others:
+        with_what = "--promises" if promises else "--comparisons"
+        allowed = " and ".join(f"--{name}" for name in sorted(taken, reverse=True))
+        raise UsageError(f"{with_what} with {allowed} at the most", found=", ".join(others), remedy="leave them out")
+
+
+def _promises(wanted: RunFilter, given: Mapping[str, Any]) -> int:
     from ridgeline.flows.promises import promises as flow
 
-    report = flow(notebook, target=target)
-    if as_json:
-        emit_document(report)
-    else:
-        emit_page(promises_page(report), no_colour=no_colour)
+    report = flow(given["notebook"], target=wanted.target, machine=wanted.machine)
+    _emit(report, promises_page(report), given)
     return 0
+
+
+def _comparisons(limit: int, wanted: RunFilter, given: Mapping[str, Any]) -> int:
+    from ridgeline.flows.log import comparisons as flow
+
+    place, found = flow(given["notebook"], limit=limit, target=wanted.target)
+    _emit(LogDocument(notebook=place, comparisons=found), comparison_table(found), given)
+    return 0
+
+
+def _emit(document: msgspec.Struct, drawn: Page, given: Mapping[str, Any]) -> None:
+    if given["as_json"]:
+        emit_document(document)
+    else:
+        emit_page(drawn, no_colour=given["no_colour"])
 
 
 # ignore_unknown_options: `-1` is a run, not an option.

@@ -1,4 +1,4 @@
-"""`PromiseReport`: how often the promises of diagnoses held, action by action."""
+"""`PromiseReport`: how often the promises of diagnoses held, action by action and over time, whoever put them to the test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import msgspec
 from .quantity import Quantity
 from .verdict import Experiment
 
-__all__ = ["PromiseLine", "PromiseReport"]
+__all__ = ["PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend"]
 
 
 class PromiseLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +32,47 @@ class PromiseLine(msgspec.Struct, frozen=True, kw_only=True):
     recommended: int = 0
 
 
+class PromisePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One promise that was tested and gave a result.
+
+    Args:
+        at: ISO 8601 time at which its result was kept, empty if not known.
+        action, target, machine: whose.
+        by: `trial` of `diagnose --try`, or `comparison` of a change that somebody made.
+        promised, found: (low, high) speedup.
+        promise: as in `Tried`.
+        commits: of both versions, where they are known.
+    """
+
+    at: str
+    action: str
+    target: str
+    machine: str
+    by: str
+    promised: tuple[float, float]
+    found: tuple[float, float]
+    promise: str
+    commits: tuple[str, ...] = ()
+
+
+class PromiseTrend(msgspec.Struct, frozen=True, kw_only=True):
+    """Promised against found of one action on one machine.
+
+    Args:
+        action, machine: whose.
+        points: oldest first.
+        promised, found: geometric mean of the middles (the geometric mean of an interval's ends).
+        ratio: found ÷ promised; under 1 the promises are too large.
+    """
+
+    action: str
+    machine: str
+    points: tuple[PromisePoint, ...]
+    promised: float
+    found: float
+    ratio: float
+
+
 class PromiseReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.promises/1"):
     """All experiments of a notebook, counted.
 
@@ -42,6 +83,9 @@ class PromiseReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema
         controls: changes of which nothing was promised, by verdict.
         output_changed: trials whose output differed.
         experiments: what was counted, oldest first.
+        trials, comparisons: promises that `diagnose --try` tested, and that `compare --tests` did.
+        hypotheses: comparisons of which no diagnosis promised anything, by verdict.
+        trends: promised against found, by action and machine, most points first.
     """
 
     notebook: str
@@ -50,3 +94,7 @@ class PromiseReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema
     controls: dict[str, int]
     output_changed: int
     experiments: tuple[Experiment, ...]
+    trials: int = 0
+    comparisons: int = 0
+    hypotheses: dict[str, int] = {}
+    trends: tuple[PromiseTrend, ...] = ()

@@ -1,18 +1,39 @@
 """The host and its processes: what this machine is, the state of its clocks, and workers that run functions under limits."""
 
-from .clock import ClockWatch, Watched, read_clock
-from .ending import cpu_limit_reached, signal_name
-from .files import cache_directory, write_atomic
-from .host import read_machine
-from .last_words import last_words, missing_in, shortened
-from .missing import missing_extra
-from .processes import process_tree, thread_ids
-from .scratch import scratch_folder
-from .software import commit_of, software_versions
-from .worker import Limits, Worker
+from typing import TYPE_CHECKING
+
+from ridgeline.core.face import lazy_names
+
+if TYPE_CHECKING:
+    from .clock import ClockWatch, Watched, read_clock
+    from .ending import cpu_limit_reached, signal_name
+    from .files import cache_directory, write_atomic, written_whole
+    from .host import read_machine
+    from .last_words import last_words, missing_in, shortened
+    from .missing import missing_extra
+    from .processes import process_tree, thread_ids
+    from .scratch import scratch_folder
+    from .software import commit_of, software_versions
+    from .worker import Limits, Worker
+
+_HOMES = {
+    "clock": "ClockWatch Watched read_clock",
+    "ending": "cpu_limit_reached signal_name",
+    "files": "cache_directory write_atomic written_whole",
+    "host": "read_machine",
+    "last_words": "last_words missing_in shortened",
+    "missing": "missing_extra",
+    "processes": "process_tree thread_ids",
+    "scratch": "scratch_folder",
+    "software": "commit_of software_versions",
+    "worker": "Limits Worker",
+}
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "last_words", "missing_extra",
     "missing_in", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened", "signal_name",
-    "software_versions", "thread_ids", "write_atomic",
+    "software_versions", "thread_ids", "write_atomic", "written_whole",
 ]  # fmt: skip

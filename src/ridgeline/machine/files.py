@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from ridgeline.core import UsageError
 from ridgeline.core.home import home_directory
 
-__all__ = ["cache_directory", "write_atomic"]
+__all__ = ["cache_directory", "write_atomic", "written_whole"]
 
 
 def cache_directory(name: str = "") -> Path:
@@ -36,7 +38,19 @@ def cache_directory(name: str = "") -> Path:
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file whole or not at all: a temporary beside it, flushed to the disk, then renamed.
+    """Write a file whole or not at all.
+
+    Raises:
+        UsageError: as `written_whole`.
+    """
+    with written_whole(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to that takes the place of `path` when the block ends well, and leaves no trace otherwise: a temporary beside it, flushed to
+    the disk, then renamed.
 
     Raises:
         UsageError: no permission, no space, a folder in its place, or a folder that does not exist.
@@ -46,7 +60,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:64]}.", dir=target.parent)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, _mode(target))

@@ -47,6 +47,7 @@ RUN_COLUMNS = ", ".join(name if name != "commit" else "commit_id" for name in Ru
 KINDS: dict[Kind, str] = {"run": "ridgeline_runs", "experiment": "ridgeline_experiments", "comparison": "ridgeline_comparisons"}
 # Documents held in memory at once, and entries written in one transaction.
 _BATCH = 50
+_LONGEST_ID = 200
 _ALL = RunFilter()
 
 
@@ -87,6 +88,19 @@ def decoded(kind: Kind, document: bytes, blobs: ConnectionBlobs | MemoryBlobs | 
     if schema.startswith("ridgeline.comparisons/"):
         return decode(document, ComparisonSet, blobs)
     return decode(document, Comparison, blobs)
+
+
+def checked(entry: Entry) -> Entry:
+    """The entry, if it can be found again under its id.
+
+    Raises:
+        ReadError: an id that is empty, long or not printable, or that is not the one in the document.
+    """
+    if not entry.id or len(entry.id) > _LONGEST_ID or not entry.id.isprintable():
+        raise ReadError("an id of at most 200 printable characters", found=repr(entry.id)[:80], remedy="the file is damaged")
+    if isinstance(entry.document, Run) and entry.document.id != entry.id:
+        raise ReadError(f"the run {entry.id}", found=f"a run {entry.document.id}", remedy="the file is damaged")
+    return entry
 
 
 def encoded(document: Document, blobs: MemoryBlobs | None) -> str:

@@ -204,9 +204,9 @@ class Notebook:
             return "run", self._by_age(connection, int(wanted[1:]) if wanted.startswith("-") else 1)
         prefix = {"prefix": f"{escaped(wanted)}%" if wanted else "", "id": wanted}
         rows: list[tuple[str, Kind]] = []
-        for kind in kinds:
-            query = f"SELECT id FROM {KINDS[kind]} WHERE id = :id OR id LIKE :prefix ESCAPE '!' ORDER BY id DESC LIMIT 5"
-            rows += [(str(row[0]), kind) for row in execute(connection, query, prefix)]
+        for one in kinds:
+            query = f"SELECT id FROM {KINDS[one]} WHERE id = :id OR id LIKE :prefix ESCAPE '!' ORDER BY id DESC LIMIT 5"
+            rows += [(str(row[0]), one) for row in execute(connection, query, prefix)]
         found = [row for row in rows if row[0] == wanted] or rows
         if not found:
             raise UsageError("a run of the notebook", found=f"none whose id begins with {identity!r} in {self.place}", remedy="see `ridgeline log`")

@@ -2,15 +2,16 @@
 
 from .diagnosis_page import page
 from .html import MADE_BY, html
+from .log import comparison_table, log_table
 from .markdown import markdown
 from .page import Bars, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell
-from .pages import calc_list_page, calc_page, devices_page, doctor_page, log_table, probe_page, run_page
+from .pages import calc_list_page, calc_page, devices_page, doctor_page, probe_page, run_page
 from .promises import promises_page
 from .report import html_report, inline, run_report
 from .terminal import terminal
 
 __all__ = [
     "MADE_BY", "Bars", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "calc_list_page", "calc_page",
-    "devices_page", "doctor_page", "format_cell", "html", "html_report", "inline", "log_table", "markdown", "page", "probe_page", "promises_page",
-    "run_page", "run_report", "terminal",
+    "comparison_table", "devices_page", "doctor_page", "format_cell", "html", "html_report", "inline", "log_table", "markdown", "page",
+    "probe_page", "promises_page", "run_page", "run_report", "terminal",
 ]  # fmt: skip

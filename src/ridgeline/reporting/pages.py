@@ -1,4 +1,4 @@
-"""The other pages: the log of the notebook, one run, a probed device, the catalogue, the doctor's report, a calculation."""
+"""The other pages: one run, a probed device, the catalogue, the doctor's report, a calculation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Protocol
 
 from ridgeline.core import Ceiling, Device, DoctorReport, Finding, Quantity, Run
 from ridgeline.core.units import format_quantity
-from ridgeline.notebook import RunSummary
 
 from .diagnosis_page import page
 from .page import (
@@ -25,12 +24,11 @@ from .page import (
     count,
     number,
     quantity,
-    seconds,
     share,
     words,
 )
 
-__all__ = ["Calculation", "calc_list_page", "calc_page", "devices_page", "doctor_page", "log_table", "probe_page", "run_page"]
+__all__ = ["Calculation", "calc_list_page", "calc_page", "devices_page", "doctor_page", "probe_page", "run_page"]
 
 
 class Calculation(Protocol):
@@ -71,30 +69,6 @@ class LawLine(Protocol):
     @property
     def example(self) -> Sequence[str]:
         """Arguments that work as they stand."""
-
-
-def log_table(runs: Sequence[RunSummary]) -> Page:
-    """Runs of the notebook, newest first."""
-    columns = (
-        Column(title="run", weight=20),
-        Column(title="at", weight=8),
-        Column(title="verb", weight=4),
-        Column(title="target", flexible=True, weight=15),
-        Column(title="median", right=True, weight=12),
-        Column(title="bound", weight=10),
-        Column(title="cause", weight=11),
-        Column(title="commit", flexible=True, weight=2),
-    )
-    rows = tuple(
-        (
-            words(run.id), words(run.at[:19].replace("T", " ")), words(run.verb), words(run.target), seconds(run.median_s, reason="no ground truth"),
-            words(run.bound or "", "no diagnosis"), words(run.cause or ("none" if run.bound else ""), "no diagnosis"),
-            words((run.commit or "")[:12], "in no repository"),
-        )
-        for run in runs
-    )  # fmt: skip
-    table = Table(caption="runs, newest first", columns=columns, rows=rows, empty="No runs yet: `ridgeline diagnose TARGET` writes the first.")
-    return Page(title="ridgeline log", sections=(Section(title="", blocks=(table,)),))
 
 
 def run_page(run: Run) -> Page:
