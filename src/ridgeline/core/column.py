@@ -2,6 +2,7 @@
 
 A short column is written into the document as a list. A long one becomes a content-addressed, zlib-compressed blob beside the document, and the
 document carries its digest and a summary; which of the two happens is the business of the `Blobs` that `documents` was given.
+numpy is imported by the first column: a process that only passes errors and texts on does not need it.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import ReadError, UsageError
 from .units import BASE_UNITS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 __all__ = ["INLINE_LENGTH", "Blobs", "Column", "MemoryBlobs"]
 
@@ -70,6 +72,8 @@ class Column:
     __slots__ = ("_unit", "_values")
 
     def __init__(self, values: ArrayLike, unit: str, dtype: DTypeLike | None = None) -> None:
+        import numpy as np
+
         try:
             array = np.array(values, dtype=dtype, copy=True, order="C")
         except (TypeError, ValueError, OverflowError) as error:
@@ -108,6 +112,8 @@ class Column:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Column):
             return NotImplemented
+        import numpy as np
+
         return self.unit == other.unit and self.dtype == other.dtype and bool(np.array_equal(self._values, other._values))
 
     def __hash__(self) -> int:
@@ -135,6 +141,8 @@ class Column:
         """min, median and max as floats; empty for an empty column."""
         if len(self) == 0:
             return {}
+        import numpy as np
+
         return {"min": float(self._values.min()), "median": float(np.median(self._values)), "max": float(self._values.max())}
 
     @classmethod
@@ -186,6 +194,8 @@ def _checked_dtype(text: object) -> np.dtype[Any]:
     # A list of what is allowed: numpy would also take structures, time units and much else from a hostile text.
     if not isinstance(text, str) or _DTYPE.fullmatch(text) is None:
         raise ReadError("a column dtype of bool, integer or float kind", found=repr(text)[:80], remedy="the document is damaged")
+    import numpy as np
+
     return np.dtype(text)
 
 
@@ -194,6 +204,8 @@ def _inline(values: object, dtype: np.dtype[Any]) -> NDArray[Any]:
     allowed = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float)}[dtype.kind]
     if not isinstance(values, list) or not all(type(value) in allowed for value in values):
         raise ReadError(f"a list of values of dtype {dtype.str}", found=repr(values)[:80], remedy="the document is damaged")
+    import numpy as np
+
     try:
         return np.array(values, dtype=dtype)
     except (OverflowError, ValueError) as error:
@@ -208,4 +220,6 @@ def _unpack(data: bytes, digest: str, dtype: np.dtype[Any], length: int) -> NDAr
         raise ReadError("a zlib-compressed column", found=f"blob {digest}: {error}", remedy="restore the blob") from error
     if len(raw) != length * dtype.itemsize or hashlib.sha256(dtype.str.encode() + b"\0" + raw).hexdigest() != digest:
         raise ReadError(f"a blob of {length * dtype.itemsize} bytes with digest {digest}", found="other bytes", remedy="restore the blob")
+    import numpy as np
+
     return np.frombuffer(raw, dtype=dtype)

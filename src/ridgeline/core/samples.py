@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import numpy as np
 
 from .column import Column
 from .errors import UsageError
@@ -59,6 +58,8 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
     timer_s: float = 0.0
 
     def __post_init__(self) -> None:
+        import numpy as np  # late: who only passes on what others measured does not need it
+
         length = len(self.wall_s)
         for name in self.__struct_fields__:
             column = getattr(self, name)

@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 from ridgeline.core.face import lazy_names
 
+# Not late: a function of the same name as its module.
+from .last_words import last_words, missing_in, shortened
+
 if TYPE_CHECKING:
     from .clock import ClockWatch, Watched, read_clock
     from .ending import cpu_limit_reached, signal_name
     from .files import cache_directory, write_atomic, written_whole
     from .host import read_machine
-    from .last_words import last_words, missing_in, shortened
     from .missing import missing_extra
     from .processes import process_tree, thread_ids
     from .scratch import scratch_folder
@@ -21,7 +23,6 @@ _HOMES = {
     "ending": "cpu_limit_reached signal_name",
     "files": "cache_directory write_atomic written_whole",
     "host": "read_machine",
-    "last_words": "last_words missing_in shortened",
     "missing": "missing_extra",
     "processes": "process_tree thread_ids",
     "scratch": "scratch_folder",

@@ -1,12 +1,30 @@
 """TARGET → a prepared callable: what was pointed at, its inputs, and how to wait for its results. `prepare` belongs in a worker process."""
 
-from .command import run_command, starting_s
-from .preparation import prepare
-from .prepared import OnnxFlavour, Prepared, ProcessFlavour, PythonFlavour, TargetPlugin
-from .source import Transform, load_module
-from .spec import TargetSpec, parse_shapes, parse_target, worker_environment
-from .sync import adapter_for, unfinished
-from .watching import CommandSample
+from typing import TYPE_CHECKING
+
+from ridgeline.core.face import lazy_names
+
+if TYPE_CHECKING:
+    from .command import run_command, starting_s
+    from .preparation import prepare
+    from .prepared import OnnxFlavour, Prepared, ProcessFlavour, PythonFlavour, TargetPlugin
+    from .source import Transform, load_module
+    from .spec import TargetSpec, parse_shapes, parse_target, worker_environment
+    from .sync import adapter_for, unfinished
+    from .watching import CommandSample
+
+_HOMES = {
+    "command": "run_command starting_s",
+    "preparation": "prepare",
+    "prepared": "OnnxFlavour Prepared ProcessFlavour PythonFlavour TargetPlugin",
+    "source": "Transform load_module",
+    "spec": "TargetSpec parse_shapes parse_target worker_environment",
+    "sync": "adapter_for unfinished",
+    "watching": "CommandSample",
+}
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "CommandSample", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin", "TargetSpec", "Transform",
