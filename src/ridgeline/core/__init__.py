@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         TailReport,
     )
     from .budget import Budget, BudgetState, parse_budget
+    from .caution import Caution
     from .cold import ColdStart
     from .column import Blobs, Column, MemoryBlobs
     from .comparison import ChangedKey, Comparison, ComparisonSet, Contribution, SideSummary, TailComparison, Verdict
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     )
     from .facts import (
         BufferUse,
-        Caution,
         ClockState,
         Counters,
         DispatchFit,
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         OperatorRow,
         OpTable,
         Sentinels,
-        TargetInfo,
         WallSplit,
     )
     from .finding import DoctorReport, Finding
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     from .site import Site
     from .space import Evaluate, Parameter, Space, Trial
     from .stages import Stage, StageLine, StageTable
+    from .target_info import TargetInfo
     from .timeline import Links, Timeline, Track
     from .trials import ChangeTrial, OutputCheck, Untried
     from .verdict import (
@@ -95,15 +95,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "benchmark": "Benchmark BenchReport InputLatency Mode Overhead ProcessRecord ProcessState QuantileReport Setting Steadiness TailReport",
     "budget": "Budget BudgetState parse_budget",
+    "caution": "Caution",
     "cold": "ColdStart",
     "column": "Blobs Column MemoryBlobs",
     "comparison": "ChangedKey Comparison ComparisonSet Contribution SideSummary TailComparison Verdict",
     "device": "Ceiling Cost Device Engine Link MemoryLevel Precision System",
     "errors": "BackendUnavailable NotComparable OutOfRange PluginError ReadError RidgelineError TargetFailed Unstable UsageError",
-    "facts": (
-        "BufferUse Caution ClockState Counters DispatchFit Facts HotSpot HotSpots LevelRecord Machine OperatorRow OpTable Sentinels TargetInfo "
-        "WallSplit"
-    ),
+    "facts": ("BufferUse ClockState Counters DispatchFit Facts HotSpot HotSpots LevelRecord Machine OperatorRow OpTable Sentinels WallSplit"),
     "finding": "DoctorReport Finding",
     "graph": "DTYPE_BYTES Graph Op Placement Tensor TripCount",
     "history": "HistoryChange HistoryEntry HistoryLine HistoryPoint HistoryReport",
@@ -119,6 +117,7 @@ _HOMES = {
     "site": "Site",
     "space": "Evaluate Parameter Space Trial",
     "stages": "Stage StageLine StageTable",
+    "target_info": "TargetInfo",
     "timeline": "Links Timeline Track",
     "trials": "ChangeTrial OutputCheck Untried",
     "verdict": (

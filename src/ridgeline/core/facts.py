@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from .caution import Caution
 from .cold import ColdStart
 from .column import Column
 from .device import Device, Engine
@@ -20,6 +21,7 @@ from .relayout import Relayout
 from .samples import Samples
 from .site import Site
 from .stages import StageTable
+from .target_info import TargetInfo
 from .trials import ChangeTrial, Untried
 from .waits import WaitTable
 
@@ -40,40 +42,6 @@ __all__ = [
     "TargetInfo",
     "WallSplit",
 ]
-
-
-class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured.
-
-    Args:
-        spec: as the person wrote it.
-        kind: `onnx`, `openvino`, `tflite`, `torch`, `python`, `script` or `command`.
-        name: short name for the page.
-        digest: SHA-256 of the model or source file, empty for a command.
-        inputs: description of the inputs, such as `input: float32[1,3,224,224] (synthetic)`.
-        threads: threads that the target was given, 0 if it decides itself.
-        allocator: such as `glibc malloc`.
-        precision: precision that was asked for, `default` if none.
-        providers: execution providers.
-        environment: variables that change speed (OMP_NUM_THREADS, …).
-        use: whether the result is used from a cold start once or again and again.
-        budget: such as `33.3ms@p99`, or empty.
-        marks: what may tell its stages apart: `ridgeline.stage` where it enters one, and the libraries whose models it may call.
-    """
-
-    spec: str
-    kind: Literal["onnx", "openvino", "tflite", "torch", "python", "script", "command"]
-    name: str
-    digest: str = ""
-    inputs: tuple[str, ...] = ()
-    threads: int = 0
-    allocator: str = ""
-    precision: str = "default"
-    providers: tuple[str, ...] = ()
-    environment: dict[str, str] = {}
-    use: Literal["once", "repeated"] = "repeated"
-    budget: str = ""
-    marks: tuple[str, ...] = ()
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,14 +89,6 @@ class ClockState(msgspec.Struct, frozen=True, kw_only=True):
     hz: float | None = None
     throttled: bool | None = None
     steal: float | None = None
-
-
-class Caution(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that could change the verdict: a code, one sentence, and what it may do to the result."""
-
-    code: str
-    message: str
-    effect: str = ""
 
 
 class Sentinels(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,10 +7,12 @@ that does not load is a `PluginError` naming the distribution; one broken plugin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["KINDS", "load", "names", "plugins"]
 
@@ -20,6 +22,8 @@ KINDS = ("readers", "backends", "devices", "strategies", "changes", "rules", "ta
 def _points(kind: str) -> dict[str, list[EntryPoint]]:
     if kind not in KINDS:
         raise PluginError(f"a kind of plugin from {KINDS}", found=repr(kind), remedy="use one of them")
+    from importlib.metadata import entry_points  # late: a process that is told where its plugin is does not look for it
+
     points: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=f"ridgeline.{kind}"):
         points.setdefault(point.name, []).append(point)

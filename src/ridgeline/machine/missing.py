@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.metadata import PackageNotFoundError, requires
 
 from ridgeline.core import BackendUnavailable
 
@@ -34,6 +33,8 @@ def missing_extra(module: str | None, place: str = "") -> BackendUnavailable | N
 @cache
 def _extras() -> dict[str, str]:
     """Import name → extra. Every package that our extras name is imported by its own name, with underscores for dashes."""
+    from importlib.metadata import PackageNotFoundError, requires  # late: every child imports this module, hardly one needs the metadata
+
     try:
         texts = requires("ridgeline") or []
     except PackageNotFoundError:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
-from numpy.typing import NDArray
 
 from ridgeline.core import Caution, TargetInfo
 
@@ -19,7 +18,10 @@ from .spec import TargetSpec
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from numpy.typing import NDArray
+
     from .source import Transform
+    from .synchronise import DeviceTimer
     from .watching import CommandSample
 
 __all__ = ["Flavour", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin"]
@@ -98,6 +100,9 @@ class Prepared:
         info: what is measured.
         flavour: what the profilers of its kind need; any other object for a plugin's kind.
         synchronise: waits until the result of a call is there; null where a call returns finished work.
+        timer: makes timers of samples by the device's own clock; null where it has none.
+        waits_by: the function that the person gave to wait; null to find out how.
+        never_waits: nothing is waited for, as the person asked.
         warnings: what the reader must know.
         user_files: source files that belong to the user.
         load_s: seconds of preparing, without the first call.
@@ -109,6 +114,9 @@ class Prepared:
     info: TargetInfo
     flavour: Flavour | Any = None
     synchronise: Callable[[Any], None] | None = None
+    timer: Callable[[], DeviceTimer] | None = None
+    waits_by: Callable[..., Any] | None = None
+    never_waits: bool = False
     warnings: list[Caution] = field(default_factory=list)
     user_files: tuple[str, ...] = ()
     load_s: float = 0.0

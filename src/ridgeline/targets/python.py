@@ -7,15 +7,13 @@ work.
 
 from __future__ import annotations
 
-import asyncio
-import difflib
 import inspect
 import os
 import sys
 import time
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ridgeline.core import Caution, TargetInfo, UsageError
 
@@ -27,6 +25,9 @@ from .spec import TargetSpec
 from .surroundings import digest
 
 __all__ = ["load_workload", "prepare_python"]
+
+if TYPE_CHECKING:
+    import asyncio
 
 Call = Callable[[], Any]
 
@@ -86,6 +87,8 @@ def _load(spec: TargetSpec, transform: Transform | None) -> tuple[ModuleType, Ca
 
 
 def _near(holder: Any, name: str) -> str:
+    import difflib
+
     names = [other for other in dir(holder) if not other.startswith("_") and callable(getattr(holder, other, None))]
     near = difflib.get_close_matches(name, names, 3, 0.6)
     return f"no {name}; there is {', '.join(near)}" if near else f"no {name}; there is {', '.join(names[:8]) or 'no function at all'}"
@@ -132,6 +135,8 @@ class _Loop:
         """The function itself, or for a coroutine function one that runs its coroutine to the end."""
         if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))):  # noqa: B004
             return function
+        import asyncio  # late: it takes as long to import as everything else here
+
         self._loop = self._loop or asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
         run = self._loop.run_until_complete

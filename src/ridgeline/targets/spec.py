@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from ridgeline.core import UsageError, parse_budget
+from ridgeline.core import UsageError
 
 __all__ = ["TargetSpec", "parse_shapes", "parse_target", "worker_environment"]
 
@@ -116,6 +116,8 @@ def parse_target(
     'python'
     """
     if budget:
+        from ridgeline.core import parse_budget  # late: in a child the spec comes ready made
+
         parse_budget(budget)
     if threads is not None and not 1 <= threads <= _MOST_THREADS:
         raise UsageError(f"threads from 1 to {_MOST_THREADS}", found=str(threads), remedy="give the number of threads, or leave it out")
