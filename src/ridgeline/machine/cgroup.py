@@ -13,7 +13,7 @@ import msgspec
 
 from .system_files import number, read
 
-__all__ = ["Throttling", "memory_limit_bytes", "quota_cpus", "throttling"]
+__all__ = ["Throttling", "memory_limit_bytes", "quota_cpus", "stat_files", "swap_limit_bytes", "throttling"]
 
 # Version 1 writes "no limit" as the largest multiple of a page.
 _NO_LIMIT = 2**60
@@ -52,6 +52,18 @@ def memory_limit_bytes(root: Path = Path("/")) -> int | None:
             if limit is not None and 0 < limit < _NO_LIMIT:
                 found.append(limit)
     return min(found, default=None)
+
+
+def swap_limit_bytes(root: Path = Path("/")) -> int | None:
+    """How much of this group may be swapped out, in bytes, the tightest of all groups above; `None` where nothing says so (version 1)."""
+    found = [number(read(root, f"{group}/memory.swap.max")) for group in _groups(root, "memory")]
+    return min((limit for limit in found if limit is not None and limit >= 0), default=None)
+
+
+def stat_files(root: Path = Path("/")) -> tuple[Path, ...]:
+    """The `cpu.stat` files of all groups above that are there, for who reads them often."""
+    files = (root / str(group).lstrip("/") / "cpu.stat" for group in _groups(root, "cpu"))
+    return tuple(dict.fromkeys(file for file in files if file.is_file()))
 
 
 def throttling(root: Path = Path("/")) -> Throttling | None:

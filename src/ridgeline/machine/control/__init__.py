@@ -1,0 +1,11 @@
+"""Control of the machine: what decides speed, set for a measurement and put back whatever happens; heat, cold caches, throttling."""
+
+from .cold import CacheEmptier, forget_files
+from .soaking import Heat, SoakResult, read_heat, soak
+from .throttle import HeldBack, ThrottleWatch
+from .tuning import LeftOver, left_over, read_settings, restore_left_over, tuned
+
+__all__ = [
+    "CacheEmptier", "Heat", "HeldBack", "LeftOver", "SoakResult", "ThrottleWatch", "forget_files", "left_over", "read_heat", "read_settings",
+    "restore_left_over", "soak", "tuned",
+]  # fmt: skip
