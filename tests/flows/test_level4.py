@@ -12,7 +12,7 @@ from support.facts_by_hand import MB, around, buffer, exact, facts, row
 
 
 class Child:
-    """Stands for the bench: takes down what it is asked and answers what it was given."""
+    """Stands for the surroundings: takes down what it is asked and answers what it was given."""
 
     budget_s = 6.0
 

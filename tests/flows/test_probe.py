@@ -13,7 +13,7 @@ import pytest
 import ridgeline.flows.probe as flow
 from ridgeline.core import Ceiling, Device, Machine, Need, Quantity
 from ridgeline.core.documents import encode
-from ridgeline.flows.instruments import Bench, satisfy
+from ridgeline.flows.instruments import Instruments, satisfy
 from ridgeline.machine import read_machine
 from ridgeline.targets import parse_target
 from support.facts_by_hand import facts
@@ -180,7 +180,7 @@ def test_a_diagnosis_says_that_it_probes_only_when_it_does(measured: Probe) -> N
     def report(label: str, fraction: float | None) -> None:
         told.append(label)
 
-    bench = Bench(
+    instruments = Instruments(
         spec=parse_target("a.b:c"),
         worker=None,  # type: ignore[arg-type]
         budget_s=1.0,
@@ -190,8 +190,8 @@ def test_a_diagnosis_says_that_it_probes_only_when_it_does(measured: Probe) -> N
     )
     known = facts([])
     need = Need(level=4, instrument="device", because="every fraction is against a ceiling")
-    assert satisfy(need, bench, known).device is not None
+    assert satisfy(need, instruments, known).device is not None
     assert told == ["measuring"]
     told.clear()
-    assert satisfy(need, bench, known).device is not None
+    assert satisfy(need, instruments, known).device is not None
     assert told == []

@@ -9,7 +9,7 @@ import pytest
 
 from ridgeline.core import Facts, Need
 from ridgeline.flows.instruments import satisfy
-from ridgeline.flows.instruments.bench import Bench
+from ridgeline.flows.instruments.surroundings import Instruments
 from ridgeline.measurement.agent import level1
 from ridgeline.measurement.agent.level3 import burst
 from ridgeline.measurement.agent.target import Session
@@ -95,7 +95,7 @@ def test_refinements_are_left_out_with_their_reason(instrument: str) -> None:
         raise AssertionError
 
     long = facts([row("gemm", 0.01)], wall_s=0.01)
-    bench = Bench(spec=parse_target("a.b:c"), worker=None, budget_s=0.005, samples=None, report=never, probe=never)  # type: ignore[arg-type]
-    found: Facts = satisfy(Need(level=4, instrument=instrument, because="a test"), bench, long)
+    instruments = Instruments(spec=parse_target("a.b:c"), worker=None, budget_s=0.005, samples=None, report=never, probe=never)  # type: ignore[arg-type]
+    found: Facts = satisfy(Need(level=4, instrument=instrument, because="a test"), instruments, long)
     assert "--time-budget" in found.cannot[instrument]
     assert found.levels[-1].skipped == found.cannot[instrument]

@@ -8,7 +8,7 @@ import pytest
 
 from ridgeline import laws
 from ridgeline.core import Quantity
-from ridgeline.flows.instruments.bench import perturbed
+from ridgeline.flows.instruments.surroundings import perturbed
 from ridgeline.stats import minimum_samples, quantile_interval
 from support.printed import is_printed
 

@@ -16,7 +16,7 @@ from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.measurement.agent import PreparedReport
 from ridgeline.targets import TargetSpec, worker_environment
 
-from .instruments import Bench, satisfy
+from .instruments import Instruments, satisfy
 from .probe import probe
 from .records import Record, filled
 from .trying import Trying, experiment_of, try_changes
@@ -77,7 +77,7 @@ def diagnose(
         budget = time_budget_s or DEFAULT_BUDGET_S
         _announce(prepared.first_s, budget, prepared.info.kind, report)
         _announce_trying(prepared.first_s, trying, spec, report)
-        bench = Bench(
+        instruments = Instruments(
             spec=spec,
             worker=worker,
             budget_s=budget,
@@ -87,7 +87,7 @@ def diagnose(
             keep=lambda partial: record.keep(partial, None),
         )
         while isinstance(step := rules.next(facts), Need):
-            facts = satisfy(step, bench, facts)
+            facts = satisfy(step, instruments, facts)
             record.keep(facts, None)
     found = filled(step, record.run(facts, None))
     if trying is not None:

@@ -1,6 +1,6 @@
 """Which instrument satisfies which Need, and what it adds to the facts: one module a level.
 
-Each instrument is a function of a `Bench` and the facts so far that returns new facts; it decides nothing. A failure of the target is the person's
+Each instrument is a function of `Instruments` and the facts so far that returns new facts; it decides nothing. A failure of the target is the person's
 business and goes up while the ground truth is taken; a failure of an instrument after that is a reason in `facts.cannot`.
 """
 
@@ -13,11 +13,11 @@ import msgspec
 from ridgeline.core import Facts, LevelRecord, Need, RidgelineError
 
 from . import cold, level1, level2, level3, level4, level5, waits
-from .bench import Bench
+from .surroundings import Instruments
 
-__all__ = ["Bench", "satisfy"]
+__all__ = ["Instruments", "satisfy"]
 
-Instrument = Callable[[Bench, Facts], Facts]
+Instrument = Callable[[Instruments, Facts], Facts]
 
 #: Name of the instrument in a Need → what the progress line says (nothing where empty), and the function.
 _INSTRUMENTS: dict[str, tuple[str, Instrument]] = {
@@ -39,21 +39,21 @@ _INSTRUMENTS: dict[str, tuple[str, Instrument]] = {
 _REFINEMENTS = frozenset({"dispatch", "primitives", "relayouts", "waits"})
 
 
-def satisfy(need: Need, bench: Bench, facts: Facts) -> Facts:
+def satisfy(need: Need, instruments: Instruments, facts: Facts) -> Facts:
     """Measure what is needed.
 
     Raises:
         TargetFailed: from the ground truth only.
     """
-    if need.instrument in _REFINEMENTS and _is_long(facts, bench):
+    if need.instrument in _REFINEMENTS and _is_long(facts, instruments):
         return _without(need, facts, "left out: one call alone takes longer than the time budget; give more with --time-budget")
     label, instrument = _INSTRUMENTS[need.instrument]
     if label:
-        bench.report(label, None)
+        instruments.report(label, None)
     if need.instrument == "samples":
-        return instrument(bench, facts)
+        return instrument(instruments, facts)
     try:
-        return instrument(bench, facts)
+        return instrument(instruments, facts)
     except RidgelineError as error:
         return _without(need, facts, str(error))
 
@@ -64,6 +64,6 @@ def _without(need: Need, facts: Facts, reason: str) -> Facts:
     return msgspec.structs.replace(facts, cannot={**facts.cannot, need.instrument: reason}, levels=(*facts.levels, skipped))
 
 
-def _is_long(facts: Facts, bench: Bench) -> bool:
+def _is_long(facts: Facts, instruments: Instruments) -> bool:
     """Whether one call takes longer than all instruments were given."""
-    return facts.samples is not None and len(facts.samples) > 0 and float(facts.samples.wall_s.values.min()) > bench.budget_s
+    return facts.samples is not None and len(facts.samples) > 0 and float(facts.samples.wall_s.values.min()) > instruments.budget_s

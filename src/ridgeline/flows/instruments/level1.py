@@ -8,21 +8,21 @@ import numpy as np
 from ridgeline.core import Facts, LevelRecord, Quantity
 from ridgeline.measurement.agent import GroundTruthReport
 
-from .bench import Bench
+from .surroundings import Instruments
 
 __all__ = ["device", "ground_truth"]
 
 
-def device(bench: Bench, facts: Facts) -> Facts:
+def device(instruments: Instruments, facts: Facts) -> Facts:
     """The ceilings of this machine."""
-    return msgspec.structs.replace(facts, device=bench.probe())
+    return msgspec.structs.replace(facts, device=instruments.probe())
 
 
-def ground_truth(bench: Bench, facts: Facts) -> Facts:
+def ground_truth(instruments: Instruments, facts: Facts) -> Facts:
     """The uninstrumented wall clock."""
-    bench.facts = facts
-    found: GroundTruthReport = bench.call(
-        "ground_truth", GroundTruthReport, budget_s=bench.budget_s / 2, samples=bench.samples or 2000, at_least=3, device=facts.device
+    instruments.facts = facts
+    found: GroundTruthReport = instruments.call(
+        "ground_truth", GroundTruthReport, budget_s=instruments.budget_s / 2, samples=instruments.samples or 2000, at_least=3, device=facts.device
     )
     median = float(np.median(found.samples.wall_s.values))
     level = LevelRecord(level=1, instrument="wall clock, uninstrumented", total_s=Quantity.exact(median, "s", source="measured", origin="median"))

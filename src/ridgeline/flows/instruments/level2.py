@@ -7,21 +7,21 @@ import msgspec
 from ridgeline.core import Facts, LevelRecord
 from ridgeline.measurement.agent import SplitReport, StagesReport
 
-from .bench import Bench, level_record, perturbed
+from .surroundings import Instruments, level_record, perturbed
 
 __all__ = ["stages", "wall_split"]
 
 
-def wall_split(bench: Bench, facts: Facts) -> Facts:
+def wall_split(instruments: Instruments, facts: Facts) -> Facts:
     """Blocked, waiting, system, interpreter and kernels."""
-    found: SplitReport = bench.call("split", SplitReport, seconds=bench.budget_s / 8)
+    found: SplitReport = instruments.call("split", SplitReport, seconds=instruments.budget_s / 8)
     level = level_record(2, found.split.how, found.wall_s, facts)
     return msgspec.structs.replace(facts, wall_split=found.split, levels=(*facts.levels, level))
 
 
-def stages(bench: Bench, facts: Facts) -> Facts:
+def stages(instruments: Instruments, facts: Facts) -> Facts:
     """The program's stages, or the calls of its models; an empty table where there are neither."""
-    found: StagesReport = bench.call("stages", StagesReport, seconds=bench.budget_s / 8)
+    found: StagesReport = instruments.call("stages", StagesReport, seconds=instruments.budget_s / 8)
     table = found.table
     if not table.stages:
         return msgspec.structs.replace(facts, stages=table)

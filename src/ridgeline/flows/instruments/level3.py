@@ -10,7 +10,7 @@ from ridgeline.core import BackendUnavailable, Caution, DispatchFit, Facts, Leve
 from ridgeline.measurement.agent import OperatorsReport, TfliteReport
 from ridgeline.measurement.operators.providers import partitions_by_provider
 
-from .bench import Bench, perturbed
+from .surroundings import Instruments, perturbed
 
 __all__ = ["dispatch", "operators"]
 
@@ -23,11 +23,11 @@ _HOLDING = ("IF", "WHILE")
 _HELD = 0.05
 
 
-def operators(bench: Bench, facts: Facts) -> Facts:
+def operators(instruments: Instruments, facts: Facts) -> Facts:
     """The operators of one call, and how the runtime cut the graph where it shows it."""
     if facts.target.kind == "tflite":
-        return _tflite(bench, facts)
-    found = _profile(bench, facts)
+        return _tflite(instruments, facts)
+    found = _profile(instruments, facts)
     level = LevelRecord(
         level=3,
         instrument=found.table.instrument,
@@ -39,12 +39,12 @@ def operators(bench: Bench, facts: Facts) -> Facts:
     return msgspec.structs.replace(facts, operators=found.table, partitions=partitions, levels=(*facts.levels, level))
 
 
-def _tflite(bench: Bench, facts: Facts) -> Facts:
+def _tflite(instruments: Instruments, facts: Facts) -> Facts:
     """LiteRT's profile from a process that may crash; without it the cut of the graph alone, which needs no profile."""
     try:
-        found: TfliteReport = bench.call_apart("tflite_operators", TfliteReport, seconds=bench.budget_s / 4)
+        found: TfliteReport = instruments.call_apart("tflite_operators", TfliteReport, seconds=instruments.budget_s / 4)
     except RidgelineError as error:
-        cut: PartitionTable = bench.call("partitions", PartitionTable)
+        cut: PartitionTable = instruments.call("partitions", PartitionTable)
         skipped = LevelRecord(level=3, instrument="operators", skipped=str(error))
         cannot = {**facts.cannot, "operators": str(error)}
         return msgspec.structs.replace(facts, partitions=cut, cannot=cannot, levels=(*facts.levels, skipped))
@@ -69,12 +69,12 @@ def _held(table: OpTable, *, shares: bool) -> Iterable[Caution]:
         yield Caution(code="inside-subgraphs", message=f"one row holds all that ran in its subgraphs: {names}", effect=effect)
 
 
-def _profile(bench: Bench, facts: Facts) -> OperatorsReport:
+def _profile(instruments: Instruments, facts: Facts) -> OperatorsReport:
     """The framework's profile, or the recorder's where there is none or it sees too little of the call."""
-    seconds = bench.budget_s / 4
+    seconds = instruments.budget_s / 4
     framework: OperatorsReport | None = None
     try:
-        framework = bench.call("operators", OperatorsReport, seconds=seconds)
+        framework = instruments.call("operators", OperatorsReport, seconds=seconds)
     except BackendUnavailable:
         if facts.target.kind in _MODELS:
             raise
@@ -82,7 +82,7 @@ def _profile(bench: Bench, facts: Facts) -> OperatorsReport:
         return framework
     try:
         # A process of its own: the rewritten source must leave no trace in the one that the other instruments look at.
-        recorded: OperatorsReport = bench.call_apart("recorded_operators", OperatorsReport, seconds=seconds)
+        recorded: OperatorsReport = instruments.call_apart("recorded_operators", OperatorsReport, seconds=seconds)
     except RidgelineError:
         if framework is None:
             raise
@@ -90,9 +90,9 @@ def _profile(bench: Bench, facts: Facts) -> OperatorsReport:
     return recorded if framework is None or _explained(recorded) > _seen(framework) else framework
 
 
-def dispatch(bench: Bench, facts: Facts) -> Facts:
+def dispatch(instruments: Instruments, facts: Facts) -> Facts:
     """The cost of issuing one operator."""
-    found: DispatchFit = bench.call("dispatch", DispatchFit, table=facts.operators, device=facts.device)
+    found: DispatchFit = instruments.call("dispatch", DispatchFit, table=facts.operators, device=facts.device)
     return msgspec.structs.replace(facts, dispatch=found)
 
 

@@ -7,15 +7,15 @@ import msgspec
 from ridgeline.core import Facts, LevelRecord
 from ridgeline.measurement.agent import WaitsReport
 
-from .bench import Bench, perturbed
+from .surroundings import Instruments, perturbed
 
 __all__ = ["waits"]
 
 
-def waits(bench: Bench, facts: Facts) -> Facts:
+def waits(instruments: Instruments, facts: Facts) -> Facts:
     """Waits by line."""
     # A process of its own: locks and stopwatches must leave no trace in the one that the other instruments look at.
-    found: WaitsReport = bench.call_apart("timed_waits", WaitsReport, seconds=bench.budget_s / 8)
+    found: WaitsReport = instruments.call_apart("timed_waits", WaitsReport, seconds=instruments.budget_s / 8)
     level = LevelRecord(
         level=5,
         instrument=found.table.instrument,

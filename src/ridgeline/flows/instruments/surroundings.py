@@ -1,4 +1,4 @@
-"""`Bench`: what every instrument of one diagnosis works with: the child that holds the target, the budget, and somebody to tell."""
+"""`Instruments`: what every instrument of one diagnosis works with: the child that holds the target, the budget, and somebody to tell."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ridgeline.machine import Worker
     from ridgeline.targets import TargetSpec
 
-__all__ = ["Bench", "level_record", "perturbed"]
+__all__ = ["Instruments", "level_record", "perturbed"]
 
 _AGENT = "ridgeline.measurement.agent"
 _BAND = (0.9, 1.1)
 
 
 @dataclass(kw_only=True)
-class Bench:
+class Instruments:
     """The instruments' surroundings.
 
     Attributes:
