@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         WallSplit,
     )
     from .finding import DoctorReport, Finding
+    from .gate import GateCheck, GateReport, GateVerdict, Predicted
     from .graph import DTYPE_BYTES, Graph, Op, Placement, Tensor, TripCount
     from .history import HistoryChange, HistoryEntry, HistoryLine, HistoryPoint, HistoryReport
     from .partitions import Partition, PartitionTable
@@ -103,6 +104,7 @@ _HOMES = {
     "errors": "BackendUnavailable NotComparable OutOfRange PluginError ReadError RidgelineError TargetFailed Unstable UsageError",
     "facts": ("BufferUse ClockState Counters DispatchFit Facts HotSpot HotSpots LevelRecord Machine OperatorRow OpTable Sentinels WallSplit"),
     "finding": "DoctorReport Finding",
+    "gate": "GateCheck GateReport GateVerdict Predicted",
     "graph": "DTYPE_BYTES Graph Op Placement Tensor TripCount",
     "history": "HistoryChange HistoryEntry HistoryLine HistoryPoint HistoryReport",
     "partitions": "Partition PartitionTable",
@@ -134,10 +136,11 @@ __all__ = [
     "DTYPE_BYTES", "Action", "BackendUnavailable", "BenchReport", "Benchmark", "Better", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetReport",
     "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison",
     "ComparisonSet", "Contribution", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "Evidence",
-    "Experiment", "Facts", "Finding", "Graph", "GroundTruth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport",
+    "Experiment", "Facts", "Finding", "GateCheck", "GateReport", "GateVerdict", "Graph", "GroundTruth",
+    "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport",
     "HotSpot", "HotSpots", "InputLatency", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "Machine", "MemoryBlobs", "MemoryLevel",
     "Mode", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary",
-    "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision", "Prediction", "Primitive",
+    "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision", "Predicted", "Prediction", "Primitive",
     "PrimitiveTable", "ProcessRecord", "ProcessState", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity",
     "ReadError", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "Series", "SeriesSet", "Setting", "Shrink", "SideSummary",
     "Site", "Space", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "TailComparison", "TailReport", "TargetFailed",

@@ -12,7 +12,7 @@ import msgspec
 
 from ridgeline.core import Caution, UsageError
 from ridgeline.measurement.harness import Plan, measure
-from ridgeline.targets.sync import adapter_for, unfinished
+from ridgeline.targets import adapter_for, unfinished
 
 __all__ = ["Timing", "refuse_unstarted", "timed"]
 
