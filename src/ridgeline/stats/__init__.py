@@ -1,10 +1,21 @@
 """Statistics as pure functions, every formula with its source."""
 
 from .change_points import ChangePoint, History, history
-from .comparison import Effect, Statistic, effect
+from .comparison import Effect, Statistic, detectable_ratio, effect, least_processes, processes_needed
+from .levelling import has_levelled
+from .modality import Level, levels
 from .peeking import Look, looks
 from .proportion import share_quantity, wilson_interval
-from .quantile import QuantileInterval, interval_ranks, median_interval, minimum_samples, quantile_bound, quantile_interval, refusal
+from .quantile import (
+    QuantileInterval,
+    clustered_quantile_interval,
+    interval_ranks,
+    median_interval,
+    minimum_samples,
+    quantile_bound,
+    quantile_interval,
+    refusal,
+)
 from .robust import (
     block_medians,
     hodges_lehmann_shift,
@@ -13,6 +24,7 @@ from .robust import (
     median_pairwise_distance,
     noise_floor,
     paired_ratio,
+    rank_sum_p_value,
     ratio_of_medians,
     theil_sen_slope,
 )
@@ -20,8 +32,9 @@ from .steady import LEAST_STEADY, Segment, moves_one_way, segments, steady_start
 from .tail import TailEffect, tail_effect
 
 __all__ = [
-    "LEAST_STEADY", "ChangePoint", "Effect", "History", "Look", "QuantileInterval", "Segment", "Statistic", "TailEffect", "block_medians",
-    "effect", "history", "hodges_lehmann_shift", "interval_ranks", "looks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance",
-    "minimum_samples", "moves_one_way", "noise_floor", "paired_ratio", "quantile_bound", "quantile_interval", "ratio_of_medians", "refusal",
+    "LEAST_STEADY", "ChangePoint", "Effect", "History", "Level", "Look", "QuantileInterval", "Segment", "Statistic", "TailEffect",
+    "block_medians", "clustered_quantile_interval", "detectable_ratio", "effect", "has_levelled", "history", "hodges_lehmann_shift", "interval_ranks",
+    "least_processes", "levels", "looks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples", "moves_one_way",
+    "noise_floor", "paired_ratio", "processes_needed", "quantile_bound", "quantile_interval", "rank_sum_p_value", "ratio_of_medians", "refusal",
     "segments", "share_quantity", "steady_start", "tail_effect", "theil_sen_slope", "wilson_interval",
 ]  # fmt: skip

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from ..core.errors import UsageError
 from ._checks import Values, confidence_level, normal_quantile, positive_floats
-from .robust import hodges_lehmann_shift, mad_sigma
+from .robust import hodges_lehmann_shift, mad_sigma, rank_sum_p_value
 
-__all__ = ["Effect", "Statistic", "effect"]
+__all__ = ["Effect", "Statistic", "detectable_ratio", "effect", "least_processes", "processes_needed"]
 
 Statistic = Literal["median", "lower quartile", "minimum"]
 _QUANTILES: dict[Statistic, float] = {"median": 0.5, "lower quartile": 0.25, "minimum": 0.0}
@@ -32,6 +32,8 @@ _QUANTILES: dict[Statistic, float] = {"median": 0.5, "lower quartile": 0.25, "mi
 _STEADIER = 0.8
 #: The detectable effect is found with this chance.
 _POWER = 0.9
+#: Processes of both sides together from which even one against all the others is as sure as any confidence that is asked for.
+_COUNTED = 1000
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +48,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
         spread: robust relative standard deviation from process to process within a side, both together.
         detectable_ratio: a slowdown by this ratio would be found in nine of ten such comparisons; infinity where none would.
         ratios: the ratio by each statistic, for the reader.
+        intervals: (low, high) by each statistic, as above.
+        p_value: two-sided chance of such ranks between equal versions, by the statistic chosen (see `rank_sum_p_value`).
     """
 
     statistic: Statistic
@@ -57,6 +61,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     spread: float
     detectable_ratio: float
     ratios: dict[Statistic, float]
+    intervals: dict[Statistic, tuple[float, float]] = {}
+    p_value: float = 1.0
 
     @property
     def differs(self) -> bool:
@@ -85,20 +91,26 @@ def effect(before: Sequence[Values], after: Sequence[Values], confidence: float 
         name: hodges_lehmann_shift(sides[0][name], sides[1][name], confidence) for name in _QUANTILES
     }
     chosen = _steadiest(sides)
-    shift, low, high = shifts[chosen]
     spread = _spread(sides, chosen)
     sizes = (sides[0][chosen].size, sides[1][chosen].size)
+    intervals = {name: (_exponential(low), _exponential(high)) for name, (_, low, high) in shifts.items()}
     return Effect(
         statistic=chosen,
-        ratio=math.exp(shift),
-        low=math.exp(low),
-        high=math.exp(high) if high < 700 else math.inf,
+        ratio=_exponential(shifts[chosen][0]),
+        low=intervals[chosen][0],
+        high=intervals[chosen][1],
         confidence=confidence,
         processes=sizes,
         spread=spread,
-        detectable_ratio=math.exp(_detectable(spread, *sizes, confidence)) if math.isfinite(low) else math.inf,
-        ratios={name: math.exp(found[0]) for name, found in shifts.items()},
+        detectable_ratio=detectable_ratio(spread, *sizes, confidence),
+        ratios={name: _exponential(shift) for name, (shift, _, _) in shifts.items()},
+        intervals=intervals,
+        p_value=rank_sum_p_value(sides[0][chosen], sides[1][chosen]),
     )
+
+
+def _exponential(shift: float) -> float:
+    return math.exp(shift) if shift < 700 else math.inf
 
 
 Reduced = dict[Statistic, NDArray[np.float64]]
@@ -108,8 +120,21 @@ def _reduced(processes: Sequence[Values], side: str) -> Reduced:
     """Logarithms of each statistic, one value a process."""
     if not len(processes):
         raise UsageError("a process on each side", found=f"none {side}", remedy="measure both versions")
-    times = [positive_floats(samples) for samples in processes]
-    return {name: np.log(np.array([np.quantile(samples, q) for samples in times])) for name, q in _QUANTILES.items()}
+    sizes = np.array([len(samples) for samples in processes])
+    if (sizes == 0).any():
+        raise UsageError("samples in each process", found=f"none in process {int(np.argmin(sizes))} {side}", remedy="leave it out")
+    times = positive_floats(np.concatenate([np.asarray(samples, dtype=np.float64) for samples in processes]))
+    # All processes sorted at once: with hundreds of benchmarks of small processes a call for each is most of the time.
+    ordered = np.log(times[np.lexsort((times, np.repeat(np.arange(sizes.size), sizes)))])
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    return {name: _interpolated(ordered, first + q * (sizes - 1)) for name, q in _QUANTILES.items()}
+
+
+def _interpolated(ordered: NDArray[np.float64], place: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values between two neighbours in order, on a straight line from one to the other."""
+    below = np.floor(place).astype(np.intp)
+    # Written so that equal neighbours give themselves, without rounding.
+    return np.asarray(ordered[below] + (ordered[np.minimum(below + 1, ordered.size - 1)] - ordered[below]) * (place - below))
 
 
 def _spread(sides: tuple[Reduced, Reduced], name: Statistic) -> float:
@@ -123,12 +148,56 @@ def _steadiest(sides: tuple[Reduced, Reduced]) -> Statistic:
     return least if spreads[least] < _STEADIER * spreads["median"] else "median"
 
 
-def _detectable(spread: float, before: int, after: int, confidence: float) -> float:
-    """Shift of the logarithm that a rank test of these sizes finds nine times of ten.
+def _surest(before: int, after: int) -> float:
+    """The smallest chance that ranks of these sizes can have: 2 ÷ C(m + n, n); of large ones, which a binomial would take long for, 0."""
+    return 2 / math.comb(before + after, after) if before + after <= _COUNTED else 0.0
 
-    (t of the test + z of the power) × σ √(1/m + 1/n) ÷ √(3/π): ranks need π/3 times the normal test's sizes on normal values. σ itself comes
-    from few values, hence t (its Cornish-Fisher expansion) instead of z.
+
+def least_processes(confidence: float = 0.97) -> int:
+    """The fewest processes a side with which two versions can be told apart at all: 2 ÷ C(2n, n) ≤ 1 − c.
+
+    >>> least_processes(0.97), least_processes(0.95)
+    (4, 4)
     """
+    confidence_level(confidence)
+    n = 1
+    while _surest(n, n) > (1 - confidence) * (1 + 1e-9):
+        n += 1
+    return n
+
+
+def detectable_ratio(spread: float, before: int, after: int, confidence: float = 0.97) -> float:
+    """The slowdown that a comparison of these sizes finds nine times of ten; infinity where their ranks can never be that sure.
+
+    ln ratio = (t of the test + z of the power) × σ √(1/m + 1/n) ÷ √(3/π): ranks need π/3 times the normal test's sizes on normal values. σ
+    itself comes from few values, hence t (its Cornish-Fisher expansion) instead of z.
+
+    Args:
+        spread: relative standard deviation from process to process.
+        before, after: processes of each side.
+        confidence: of the interval.
+
+    Raises:
+        UsageError: a confidence out of range.
+    """
+    confidence_level(confidence)
+    if min(before, after) < 1 or _surest(before, after) > (1 - confidence) * (1 + 1e-9):
+        return math.inf
     z = normal_quantile(confidence)
     t = z * (1 + (z * z + 1) / (4 * max(1, before + after - 2)))
-    return (t + normal_quantile(2 * _POWER - 1)) * spread * math.sqrt((1 / before + 1 / after) * math.pi / 3)
+    return _exponential((t + normal_quantile(2 * _POWER - 1)) * spread * math.sqrt((1 / before + 1 / after) * math.pi / 3))
+
+
+def processes_needed(spread: float, ratio: float, confidence: float = 0.97, most: int = 1_000_000) -> int | None:
+    """The fewest processes a side that would find a slowdown by `ratio` nine times of ten; `None` beyond `most`.
+
+    >>> processes_needed(0.01, 1.02)
+    8
+    """
+    low, high = least_processes(confidence), most
+    if detectable_ratio(spread, high, high, confidence) > ratio:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if detectable_ratio(spread, middle, middle, confidence) <= ratio else (middle + 1, high)
+    return low

@@ -1,0 +1,11 @@
+"""Two versions held against each other: whether they may be compared, which is faster, whether the tail is worse, and whether to keep the second.
+
+Pure: from `Series`, whoever measured them. Measuring and finding the series is the business of flows and readers.
+"""
+
+from .family import compare_sets
+from .judge import compare_series
+from .keys import changed_keys, class_of
+from .stored import keys_of, series_of
+
+__all__ = ["changed_keys", "class_of", "compare_series", "compare_sets", "keys_of", "series_of"]

@@ -1,0 +1,65 @@
+"""What to know about a comparison: one process, several changes, surroundings that differ, values left out, levels that processes gather at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ridgeline.core import Caution, ChangedKey
+from ridgeline.core.units import format_quantity
+from ridgeline.stats import levels
+
+from .sides import Side
+
+__all__ = ["cautions_of"]
+
+
+def cautions_of(sides: tuple[Side, Side], changed: tuple[ChangedKey, ...], versions_differ: bool, *, alike: bool) -> tuple[Caution, ...]:
+    """All of them; where the sides are not alike (`alike` false) only what is about one side."""
+    return tuple(_unique([*_keys(changed, versions_differ, alike), *_sides(sides)]))
+
+
+def _unique(cautions: list[Caution]) -> list[Caution]:
+    return list(dict.fromkeys(cautions))
+
+
+def _keys(changed: tuple[ChangedKey, ...], versions_differ: bool, alike: bool) -> Iterator[Caution]:
+    both = [key for key in changed if key.a and key.b and (key.declared or key.kind == "warn")]
+    names = [*(["the version"] if versions_differ else []), *(key.key for key in both)]
+    if alike and both and len(names) > 1:
+        message = f"{len(names)} things changed at once: {', '.join(names)}"
+        yield Caution(code="several-changes", message=message, effect="which of them made the difference cannot be told; change one thing")
+    for key in both:
+        if not key.declared:
+            yield Caution(code="keys-differ", message=f"{key.key} differs: {key.a} against {key.b}", effect="the difference may be its doing")
+    unknown = sorted(key.key for key in changed if not (key.a and key.b) and not key.declared)
+    if unknown:
+        message = f"known on one side only: {', '.join(unknown)}"
+        yield Caution(code="keys-unknown", message=message, effect="the sides may be unlike without anyone seeing it")
+
+
+def _sides(sides: tuple[Side, Side]) -> Iterator[Caution]:
+    for name, side in zip("ab", sides, strict=True):
+        yield from side.series.cautions
+        if side.zeros:
+            message = f"{side.zeros} values of {name} are not above zero and left out: a run that failed, or a clock too coarse"
+            yield Caution(code="zero-values", message=message, effect="the others may be those that went well")
+        if side.units and side.unit != "process":
+            message = f"the values of {name} are from one process, or nobody knows from which"
+            yield Caution(code="one-process", message=message, effect="what differs from process to process is not in the interval")
+        yield from _bimodal(name, side)
+
+
+def _bimodal(name: str, side: Side) -> Iterator[Caution]:
+    if len(side.units) < 4:
+        return
+    found = levels([float(np.median(unit)) for unit in side.units])
+    if found:
+        what = "between processes" if side.unit == "process" else "between values"
+        gathered = ", ".join(f"{format_quantity(level.value, side.series.unit)} ({level.share:.0%})" for level in found)
+        yield Caution(
+            code="bimodal",
+            message=f"{name} is bimodal {what}: {gathered}",
+            effect="the median is that of a mixture; find what decides between the levels",
+        )

@@ -1,0 +1,96 @@
+"""Many benchmarks compared at once, so that the chance that any is called different without being so stays what it is for one.
+
+Holm's rule: of m benchmarks the one with the smallest chance is judged at (1 − c) ÷ m, the next at (1 − c) ÷ (m − 1), and so on until one is not
+different; the interval of each is that of its own level, so that it leaves out 1 exactly where the verdict says so. Sameness is judged at c: it is
+no alarm. Source: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ridgeline.core import Caution, Comparison, ComparisonSet, Series, SeriesSet
+
+from .judge import judged
+
+__all__ = ["compare_sets"]
+
+_TAIL_ERROR = 0.05
+
+
+def compare_sets(
+    a: SeriesSet,
+    b: SeriesSet,
+    *,
+    margin: float = 0.01,
+    confidence: float = 0.97,
+    changing: Collection[str] = (),
+    versions_differ: bool = True,
+) -> ComparisonSet:
+    """Compare what both sets hold, matched by name and metric.
+
+    Args:
+        a, b: the sets.
+        margin, changing, versions_differ: as in `compare_series`.
+        confidence: that no benchmark of the family is called different by chance.
+
+    Raises:
+        UsageError: a margin or a confidence out of its range.
+    """
+    left, warnings_a = _by_name(a)
+    right, warnings_b = _by_name(b)
+    pairs = [(left[key], right[key]) for key in left if key in right]
+    return ComparisonSet(
+        a=a.source,
+        b=b.source,
+        comparisons=_family(pairs, margin, confidence, changing, versions_differ),
+        missing=tuple(_label(key, left) for key in left if key not in right),
+        new=tuple(_label(key, right) for key in right if key not in left),
+        left_out_a=a.left_out,
+        left_out_b=b.left_out,
+        confidence=confidence,
+        warnings=tuple(dict.fromkeys((*a.cautions, *b.cautions, *warnings_a, *warnings_b))),
+    )
+
+
+Key = tuple[str, str]
+
+
+def _by_name(given: SeriesSet) -> tuple[dict[Key, Series], list[Caution]]:
+    """The series by name and metric; of two alike the first counts."""
+    found: dict[Key, Series] = {}
+    twice = []
+    for series in given.series:
+        key = (series.name, series.metric)
+        if key in found:
+            twice.append(f"{series.name} ({series.metric})")
+        else:
+            found[key] = series
+    if not twice:
+        return found, []
+    message = f"{given.source} holds {', '.join(dict.fromkeys(twice))} more than once; the first is compared"
+    return found, [Caution(code="duplicates", message=message, effect="the others are not compared")]
+
+
+def _label(key: Key, series: dict[Key, Series]) -> str:
+    """The name, with the metric where the name has several."""
+    name, metric = key
+    return name if sum(other == name for other, _ in series) == 1 else f"{name} ({metric})"
+
+
+def _family(
+    pairs: Sequence[tuple[Series, Series]], margin: float, confidence: float, changing: Collection[str], versions_differ: bool
+) -> tuple[Comparison, ...]:
+    alone = [judged(a, b, margin, (confidence, confidence), 1 - _TAIL_ERROR, changing, versions_differ) for a, b in pairs]
+    tested = sorted((index for index, found in enumerate(alone) if found.p_value is not None), key=lambda index: alone[index].p_value or 0.0)
+    if len(tested) < 2:
+        return tuple(alone)
+    judged_again = dict(enumerate(alone))
+    tail = 1 - _TAIL_ERROR / len(tested)
+    error, left = 1 - confidence, len(tested)
+    for index in tested:
+        own = 1 - error / left
+        judged_again[index] = judged(*pairs[index], margin, (own, confidence), tail, changing, versions_differ)
+        if (alone[index].p_value or 0.0) <= error / left and left > 1:
+            left -= 1
+    return tuple(judged_again[index] for index in range(len(pairs)))

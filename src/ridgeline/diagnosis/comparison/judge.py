@@ -1,0 +1,209 @@
+"""The verdict on two series: which keys refuse it, what the interval says, whether the second may be kept, in sentences.
+
+`same` is a claim of its own: the whole interval lies within the margin, so that both one-sided tests reject a difference as large as the margin
+(D. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). A difference that is certain and smaller than the margin is therefore `same`,
+and said. What is neither shown to differ nor shown to be the same is `inconclusive`, with how many processes would settle it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ridgeline.core import Better, Caution, ChangedKey, Comparison, Series, TailComparison, UsageError, Verdict
+from ridgeline.stats import Effect, Statistic, effect, least_processes, processes_needed
+
+from .aggregates import AggregateEffect, aggregate_effect
+from .cautions import cautions_of
+from .keys import changed_keys
+from .sides import Side, ground_truth_of, sides_of, summary_of
+from .tails import compare_tails
+from .words import headline, incomparable_reasons, undecided
+
+__all__ = ["compare_series", "judged"]
+
+_TAIL_CONFIDENCE = 0.95
+
+
+def compare_series(
+    a: Series,
+    b: Series,
+    *,
+    margin: float = 0.01,
+    confidence: float = 0.97,
+    changing: Collection[str] = (),
+    versions_differ: bool = True,
+) -> Comparison:
+    """Hold b against a.
+
+    Args:
+        a, b: the series; unlike ones are answered with `incomparable`, never refused by raising.
+        margin: relative difference up to which two versions are the same, ≥ 0.
+        confidence: of the interval, in (0, 1); 0.97 calls three of a hundred equal pairs different.
+        changing: keys whose difference is the point of the change.
+        versions_differ: whether the code under test is another one, so that any other difference is one too many.
+
+    Raises:
+        UsageError: a margin or a confidence out of its range.
+
+    Source: see `stats.comparison`, and for `same` this module.
+    """
+    return judged(a, b, margin, (confidence, confidence), _TAIL_CONFIDENCE, changing, versions_differ)
+
+
+def judged(
+    a: Series,
+    b: Series,
+    margin: float,
+    confidences: tuple[float, float],
+    tail_confidence: float,
+    changing: Collection[str] = (),
+    versions_differ: bool = True,
+) -> Comparison:
+    """`compare_series` with a confidence of its own for a difference (first, stricter in a family) and for sameness (second)."""
+    if not 0 <= margin < 1 or not all(0 < confidence < 1 for confidence in (*confidences, tail_confidence)):
+        raise UsageError("0 ≤ margin < 1 and a confidence in (0, 1)", found=f"{margin!r} and {confidences[0]!r}", remedy="leave the defaults")
+    changed = changed_keys(a, b, changing)
+    sides = sides_of(a, b)
+    refused = tuple(key for key in changed if key.kind == "must" and not key.declared)
+    outcome = _refused(refused, sides) if refused else _outcome(sides, margin, confidences, tail_confidence)
+    warnings = (*outcome.warnings, *cautions_of(sides, changed, versions_differ, alike=not refused))
+    return Comparison(
+        verdict=outcome.verdict,
+        ratio=outcome.ratio,
+        ratio_ci=outcome.interval,
+        confidence=outcome.confidence or confidences[0],
+        tail=outcome.tail,
+        keep=outcome.verdict in ("faster", "same") and outcome.tail.verdict != "slower",
+        detectable_ratio=outcome.detectable,
+        a=ground_truth_of(a, sides[0]),
+        b=ground_truth_of(b, sides[1]),
+        changed_keys=changed,
+        reasons=outcome.reasons,
+        name=b.name,
+        metric=b.metric,
+        unit=b.unit,
+        better=b.better,
+        margin=margin,
+        statistic=outcome.statistic,
+        ratios=outcome.ratios or {},
+        p_value=outcome.p_value,
+        side_a=summary_of(a, sides[0]),
+        side_b=summary_of(b, sides[1]),
+        warnings=warnings,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Outcome:
+    verdict: Verdict
+    tail: TailComparison
+    reasons: tuple[str, ...]
+    ratio: float | None = None
+    interval: tuple[float, float | None] | None = None
+    confidence: float | None = None
+    detectable: float | None = None
+    statistic: str = ""
+    ratios: dict[str, float] | None = None
+    p_value: float | None = None
+    warnings: tuple[Caution, ...] = ()
+
+
+def _refused(keys: tuple[ChangedKey, ...], sides: tuple[Side, Side]) -> _Outcome:
+    tail = TailComparison(verdict="incomparable", reason="the sides are not alike")
+    return _Outcome(verdict="incomparable", tail=tail, reasons=incomparable_reasons(keys))
+
+
+def _outcome(sides: tuple[Side, Side], margin: float, confidences: tuple[float, float], tail_confidence: float) -> _Outcome:
+    a, b = sides
+    if not (a.units and b.units):
+        return _of_aggregates(a, b, margin, confidences)
+    found = effect(a.units, b.units, confidences[0])
+    close = found if confidences[1] == confidences[0] else effect(a.units, b.units, confidences[1])
+    better = a.series.better
+    verdict, statistic, source = _verdict(found, close, margin, better)
+    tail = compare_tails(a, b, tail_confidence)
+    low, high = source.intervals[statistic]
+    bounded = low > 0 and math.isfinite(high)
+    needed = processes_needed(found.spread, 1 + margin, confidences[0]) if margin > 0 else None
+    reasons = (
+        headline(verdict, tail.comparison.verdict, source.ratios[statistic], (low, high), sides, margin, statistic),
+        *(undecided(sides, found.processes, needed, least_processes(confidences[0]), margin) if verdict == "inconclusive" else ()),
+        tail.comparison.reason,
+    )
+    detectable = found.detectable_ratio
+    return _Outcome(
+        verdict=verdict,
+        tail=tail.comparison,
+        reasons=reasons,
+        ratio=_finite(source.ratios[statistic]),
+        interval=(low, high if math.isfinite(high) else None) if bounded else None,
+        confidence=source.confidence,
+        detectable=_finite(detectable),
+        statistic=statistic,
+        ratios={name: ratio for name, ratio in found.ratios.items() if math.isfinite(ratio)},
+        p_value=found.p_value,
+        warnings=tail.warnings,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _verdict(found: Effect, close: Effect, margin: float, better: Better) -> tuple[Verdict, Statistic, Effect]:
+    """(verdict, statistic, effect whose interval it rests on)."""
+    if _within(close.low, close.high, margin):
+        # What is steadiest (a minimum on a coarse clock) may be the same while the median is not: then nothing is the same.
+        if _within(*close.intervals["median"], margin) or not _beyond(*found.intervals["median"], margin):
+            return "same", close.statistic, close
+        return _word(found.ratios["median"], better), "median", found
+    if found.differs:
+        return _word(found.ratio, better), found.statistic, found
+    return "inconclusive", found.statistic, found
+
+
+def _within(low: float, high: float, margin: float) -> bool:
+    return low >= 1 / (1 + margin) and high <= 1 + margin
+
+
+def _beyond(low: float, high: float, margin: float) -> bool:
+    return low > 1 + margin or high < 1 / (1 + margin)
+
+
+def _word(ratio: float, better: Better) -> Verdict:
+    return "slower" if (ratio > 1) == (better == "lower") else "faster"
+
+
+def _of_aggregates(a: Side, b: Side, margin: float, confidences: tuple[float, float]) -> _Outcome:
+    tail = TailComparison(verdict="inconclusive", reason="aggregates have no tail")
+    found = aggregate_effect(a, b, confidences[0])
+    if found is None:
+        empty = [name for name, side in (("a", a), ("b", b)) if not side.values.size and not side.series.aggregates]
+        reason = f"nothing was measured on side {' and '.join(empty)}" if empty else "the sides have no statistic in common, and no values"
+        return _Outcome(verdict="inconclusive", tail=tail, reasons=(reason,))
+    close = aggregate_effect(a, b, confidences[1]) or found
+    verdict, interval = _aggregate_verdict(found, close, margin, a.series.better)
+    said = (
+        "the interval is from mean, standard deviation and count: it takes the values to be independent"
+        if interval
+        else "there are aggregates only, without the spread and count that an interval needs; no values are made up"
+    )
+    first = headline(verdict, "inconclusive", found.ratio, interval or (0.0, math.inf), (a, b), margin, found.statistic)
+    caution = Caution(code="aggregates-only", message=said, effect="the interval may be too narrow" if interval else "no verdict")
+    return _Outcome(
+        verdict=verdict, tail=tail, reasons=(first, said), ratio=_finite(found.ratio), interval=interval, statistic=found.statistic,
+        ratios={found.statistic: found.ratio}, p_value=found.p_value, warnings=(caution,),
+        confidence=confidences[1] if verdict == "same" else confidences[0],
+    )  # fmt: skip
+
+
+def _aggregate_verdict(found: AggregateEffect, close: AggregateEffect, margin: float, better: Better) -> tuple[Verdict, tuple[float, float] | None]:
+    if found.interval is None or close.interval is None:
+        return "inconclusive", None
+    if _within(*close.interval, margin):
+        return "same", close.interval
+    if found.interval[0] > 1 or found.interval[1] < 1:
+        return _word(found.ratio, better), found.interval
+    return "inconclusive", found.interval
