@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .prepared import OnnxFlavour, Prepared, ProcessFlavour, PythonFlavour, TargetPlugin
     from .source import Transform, load_module
     from .spec import TargetSpec, parse_shapes, parse_target, worker_environment
-    from .sync import adapter_for, unfinished
+    from .synchronise import DeviceTimer, adapter_for, unfinished
     from .watching import CommandSample
 
 _HOMES = {
@@ -19,7 +19,7 @@ _HOMES = {
     "prepared": "OnnxFlavour Prepared ProcessFlavour PythonFlavour TargetPlugin",
     "source": "Transform load_module",
     "spec": "TargetSpec parse_shapes parse_target worker_environment",
-    "sync": "adapter_for unfinished",
+    "synchronise": "DeviceTimer adapter_for unfinished",
     "watching": "CommandSample",
 }
 
@@ -27,6 +27,6 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "CommandSample", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin", "TargetSpec", "Transform",
+    "CommandSample", "DeviceTimer", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin", "TargetSpec", "Transform",
     "adapter_for", "load_module", "parse_shapes", "parse_target", "prepare", "run_command", "starting_s", "unfinished", "worker_environment",
 ]  # fmt: skip

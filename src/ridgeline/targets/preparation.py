@@ -16,7 +16,7 @@ from .prepared import Prepared
 from .source import Transform
 from .spec import TargetSpec
 from .surroundings import allocator, speed_variables
-from .sync import adapter_for, unfinished
+from .synchronise import synchronisation_of
 
 __all__ = ["first_call", "prepare"]
 
@@ -68,9 +68,8 @@ def first_call(prepared: Prepared) -> Any:
 
 def settle(prepared: Prepared, result: Any) -> None:
     """Find out from a first result how such results are waited for, wait for this one, and warn about what cannot be waited for."""
-    prepared.synchronise = adapter_for(result)
-    if prepared.synchronise is not None:
-        prepared.synchronise(result)
-    caution = unfinished(result)
-    if caution is not None:
-        prepared.warnings.append(caution)
+    found = synchronisation_of(result, given=prepared.waits_by, never=prepared.never_waits)
+    prepared.synchronise, prepared.timer = found.wait, found.timer
+    prepared.warnings += found.cautions
+    if found.wait is not None:
+        found.wait(result)

@@ -13,9 +13,9 @@ import ridgeline
 from ridgeline import _native
 from ridgeline.measurement.stages import device
 from ridgeline.measurement.stages.device import DeviceTimes
-from ridgeline.measurement.stages.device_clocks import OpenClClock
 from ridgeline.measurement.stages.recorder import recording
 from ridgeline.measurement.stages.table import table_of
+from ridgeline.targets.synchronise.clocks import OpenClClock
 
 
 class FakeDevice:

@@ -1,10 +1,11 @@
 """How long the work of a stage took on an asynchronous device: by the device's own events, or by waiting for it.
 
 A stage that only gives work to a queue is over in microseconds while the device works for milliseconds; such a time is never reported. Which devices
-have events is decided in `device_clocks`; here, what two events say. The recorder calls `begin` before it starts, `opening` and `closing` around each
-stage and `resolved` when all is over. Between a stage's two events lies all that its queue did in the meantime. Of a stage that names its device
-that is its device time. Of one that names none it could as well be the end of an earlier stage's work, or a device that waits while a CPU works:
-there it counts only where the device was still at it when the program had left the stage, by more than the two clocks are known against each other.
+have events is decided in `targets.synchronise.clocks`; here, what two events say. The recorder calls `begin` before it starts, `opening` and
+`closing` around each stage and `resolved` when all is over. Between a stage's two events lies all that its queue did in the meantime. Of a stage
+that names its device that is its device time. Of one that names none it could as well be the end of an earlier stage's work, or a device that waits
+while a CPU works: there it counts only where the device was still at it when the program had left the stage, by more than the two clocks are known
+against each other.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ridgeline import _native
-
-from .device_clocks import DeviceClock, clock_of, place_of, torch_in_use
+from ridgeline.targets.synchronise.clocks import DeviceClock, clock_of, place_of, torch_in_use
 
 __all__ = ["DeviceSpans", "DeviceTimes"]
 

@@ -3,8 +3,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import dataclasses
-import sys
-import types
 from collections import OrderedDict, namedtuple
 from typing import Any
 
@@ -123,47 +121,3 @@ class OnDevice:
 @pytest.mark.parametrize(("kind", "warned"), [(1, False), (3, False), (2, True), (8, True), (13, True)])
 def test_an_array_on_an_unknown_device_is_warned_about(kind: int, warned: bool) -> None:
     assert (unfinished(OnDevice(kind)) is not None) is warned
-
-
-class FakeTensor:
-    def __init__(self, device: str) -> None:
-        self.device = device
-
-
-@pytest.fixture
-def fake_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A torch with a CUDA device that counts its waits."""
-    torch: Any = types.ModuleType("torch")
-    torch.Tensor = FakeTensor
-    torch.waits = []
-    torch.cuda = types.SimpleNamespace(synchronize=lambda: torch.waits.append("cuda"), is_initialized=lambda: torch.started)
-    torch.mps = types.SimpleNamespace(synchronize=lambda: torch.waits.append("mps"))
-    torch.started = False
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    return torch
-
-
-@pytest.mark.parametrize(("device", "waits"), [("cuda:0", ["cuda"]), ("mps:0", ["mps"]), ("cpu", []), ("meta", [])])
-def test_a_tensor_is_waited_for_on_its_device(fake_torch: Any, device: str, waits: list[str]) -> None:
-    result = {"y": [FakeTensor(device)]}
-    wait = adapter_for(result)
-    if wait is not None:
-        wait(result)
-    assert fake_torch.waits == waits
-    assert unfinished(result) is None
-
-
-def test_a_device_in_use_is_waited_for_although_nothing_of_it_is_returned(fake_torch: Any) -> None:
-    fake_torch.started = True
-    wait = adapter_for(None)
-    assert wait is not None
-    wait(None)
-    assert fake_torch.waits == ["cuda"]
-
-
-def test_a_device_that_cannot_be_waited_for_is_warned_about(fake_torch: Any) -> None:
-    result = FakeTensor("npu:0")
-    assert adapter_for(result) is None
-    caution = unfinished(result)
-    assert caution is not None
-    assert "npu" in caution.message

@@ -2,8 +2,8 @@
 
 Only libraries that the program has loaded are touched, and no device is started. Sources: the documentation of torch (`torch.cuda.Event`,
 `torch.xpu.Event`, `torch.mps.event.Event`: `record` on a stream of the event's device, `synchronize`, `elapsed_time` in ms between events that have
-happened; "CUDA graphs": no waiting while a stream is captured) and of OpenCL (clEnqueueMarkerWithWaitList, CL_PROFILING_COMMAND_END in ns,
-queues with CL_QUEUE_PROFILING_ENABLE).
+happened; "CUDA graphs": no waiting while a stream is captured), of CuPy (`cupy.cuda.Event`, `cupy.cuda.get_elapsed_time` in ms) and of OpenCL
+(clEnqueueMarkerWithWaitList, CL_PROFILING_COMMAND_END in ns, queues with CL_QUEUE_PROFILING_ENABLE).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Hashable
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["DeviceClock", "OpenClClock", "TorchClock", "TorchPlace", "clock_of", "place_of", "torch_in_use"]
+__all__ = ["CupyClock", "DeviceClock", "OpenClClock", "TorchClock", "TorchPlace", "clock_of", "place_of", "torch_in_use"]
 
 _TORCH_DEVICES = ("cuda", "xpu", "mps")
 
@@ -84,6 +84,30 @@ class OpenClClock:
     def elapsed_s(self, first: Any, second: Any) -> float:
         """Seconds between the ends of two markers."""
         return float(second.profile.end - first.profile.end) / 1e9
+
+
+class CupyClock:
+    """The current stream of CuPy, whichever that is when something is given to it."""
+
+    def __init__(self, cupy: Any) -> None:
+        self._cuda = cupy.cuda
+
+    def mark(self) -> Any:
+        """Record an event on the stream; none while a graph is captured."""
+        stream = self._cuda.get_current_stream()
+        if getattr(stream, "is_capturing", lambda: False)():
+            return None
+        event = self._cuda.Event()
+        event.record(stream)
+        return event
+
+    def wait(self, mark: Any) -> None:
+        """Wait for it."""
+        mark.synchronize()
+
+    def elapsed_s(self, first: Any, second: Any) -> float:
+        """Seconds between two events."""
+        return float(self._cuda.get_elapsed_time(first, second)) / 1e3
 
 
 class _Same:
