@@ -7,16 +7,18 @@ import difflib
 import click
 
 from .calc import calc
+from .compare import compare
 from .diagnose import diagnose
 from .machine import devices, doctor, probe
-from .record import log, show
+from .record import log
 from .report import report
+from .show import diff, show
 from .transfer import export_command, import_command
 
 __all__ = ["cli"]
 
 #: Commands of the design that this version does not have.
-_LATER = frozenset({"bench", "compare", "explore", "gate", "model", "plan", "predict", "read", "schedule", "serve", "try", "tune"})
+_LATER = frozenset({"bench", "explore", "gate", "model", "plan", "predict", "read", "schedule", "serve", "try", "tune"})
 
 
 class _Commands(click.Group):
@@ -49,5 +51,5 @@ def cli() -> None:
     """Find the real bottleneck of a program or a model, and what removing it is worth."""
 
 
-for command in (diagnose, probe, doctor, devices, log, show, report, export_command, import_command, calc):
+for command in (diagnose, compare, probe, doctor, devices, log, show, diff, report, export_command, import_command, calc):
     cli.add_command(command)

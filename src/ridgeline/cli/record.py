@@ -1,4 +1,4 @@
-"""`ridgeline log` and `ridgeline show`: the notebook."""
+"""`ridgeline log`: what the notebook holds."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Any
 import click
 import msgspec
 
-from ridgeline.core import Diagnosis, UsageError
-from ridgeline.machine import write_atomic
+from ridgeline.core import UsageError
 from ridgeline.notebook import ComparisonSummary, RunFilter, RunSummary
-from ridgeline.reporting import Page, comparison_table, html_report, log_table, page, promises_page, run_page, run_report
+from ridgeline.reporting import Page, comparison_table, log_table, promises_page
 
 from .options import colour_option, json_option
-from .output import STDOUT, emit_document, emit_html, emit_page, reserve_html, stdout_options
+from .output import emit_document, emit_page
 from .run_filters import filter_of, run_filters
 
-__all__ = ["log", "show"]
+__all__ = ["log"]
 
 _notebook_option = click.option("--notebook", metavar="PATH|URL", help="File or PostgreSQL URL of the notebook.")
 
@@ -84,44 +83,3 @@ def _emit(document: msgspec.Struct, drawn: Page, given: Mapping[str, Any]) -> No
         emit_document(document)
     else:
         emit_page(drawn, no_colour=given["no_colour"])
-
-
-# ignore_unknown_options: `-1` is a run, not an option.
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("run", metavar="ID")
-@click.option("--replay", is_flag=True, help="Draw the verdict again from what was measured, with the rules of this version.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
-@click.option("--html", "html_path", metavar="FILE", help="Write its report with charts as one HTML file as well; - is stdout, without the page.")
-@click.option("--force", is_flag=True, help="Write over FILE if it exists.")
-@_notebook_option
-@json_option
-@colour_option
-def show(*, run: str, **given: Any) -> int:
-    """Show one run: ID is its id or the beginning of it, `latest`, or -1, -2, … for the newest, the one before, …"""
-    from ridgeline.flows.show import replay as again_from
-    from ridgeline.flows.show import show as stored_run
-
-    if given["as_json"] and given["as_markdown"]:
-        raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")
-    if run.startswith("-") and not run[1:].isdecimal():
-        raise UsageError("an option of `ridgeline show`", found=run, remedy="see `ridgeline show --help`")
-    file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))
-    stored = stored_run(given["notebook"], run)
-    shown = again_from(stored) if given["replay"] else stored
-    # The same file as `ridgeline report` writes; a verdict drawn again stands on the same facts.
-    html = ""
-    if given["html_path"] is not None:
-        html = html_report(shown, stored.facts, at=stored.at) if isinstance(shown, Diagnosis) else run_report(shown)
-    try:
-        if given["html_path"] == STDOUT:
-            emit_html(html)
-        elif given["as_json"]:
-            emit_document(shown)
-        else:
-            drawn = page(shown) if isinstance(shown, Diagnosis) else run_page(shown)
-            emit_page(drawn, no_colour=given["no_colour"], as_markdown=given["as_markdown"])
-    finally:
-        # Not lost where stdout cannot be written.
-        if file is not None:
-            write_atomic(file, html.encode())
-    return 0

@@ -22,9 +22,11 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=
     Args:
         run: its id.
         steps: in order.
+        method: of the run, to hold the new one's against.
         warnings: why it cannot be reproduced, or not exactly.
     """
 
     run: str
     steps: tuple[RecipeStep, ...]
+    method: str = ""
     warnings: tuple[Caution, ...] = ()

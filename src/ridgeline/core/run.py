@@ -7,7 +7,7 @@ import msgspec
 from .benchmark import Benchmark
 from .display import shown_inline
 from .facts import Facts
-from .verdict import Diagnosis
+from .verdict import Diagnosis, GroundTruth
 
 __all__ = ["Run"]
 
@@ -23,6 +23,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ri
         commit: commit of the target's repository, null outside one; `+dirty` is appended when the tree is changed.
         method: the recipe: warm-up, samples, processes, instruments.
         command: the command line that made it, empty for a call of the library.
+        repository: where the target's repository is cloned from, without a password; empty where that is not known.
+        directory: where the command was given, relative to the root of that repository; empty at its root and where there is none.
+        truth: the ground truth that was concluded from `bench`, so that all who show it show the same.
         bench: every call of every process, where a benchmark was run; `facts.samples` are its steady ones.
         facts: what was measured.
         diagnosis: what was concluded then; a replay must reach the same.
@@ -38,6 +41,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ri
     diagnosis: Diagnosis | None = None
     command: str = ""
     bench: Benchmark | None = None
+    repository: str = ""
+    directory: str = ""
+    truth: GroundTruth | None = None
 
     def _repr_html_(self) -> str | None:
         """Its fragment for a notebook."""

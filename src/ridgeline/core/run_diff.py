@@ -31,7 +31,7 @@ class FigurePair(msgspec.Struct, frozen=True, kw_only=True):
         name: such as `median`.
         unit: of the values, one of `core.units.BASE_UNITS`.
         a, b: null where a side has none; `a_ci`, `b_ci`: their intervals (low, high).
-        ratio: b ÷ a; null where that means nothing. It says nothing about noise.
+        ratio: b ÷ a; null where that means nothing, and where the runs do not compare. It says nothing about noise.
     """
 
     name: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ridgeline.core import Caution, Diagnosis, Experiment, Facts, RidgelineError, Run
-from ridgeline.machine import commit_of, software_versions
+from ridgeline.machine import commit_of, origin_of, software_versions
 
 if TYPE_CHECKING:
     from ridgeline.notebook import Notebook
@@ -36,6 +36,7 @@ class Record:
         self._at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         self._software = software_versions()
         self._commit = commit_of(Path(spec.path)) if spec.path else None
+        self._repository, self._directory = origin_of(spec.path, Path.cwd()) if self._commit and spec.path else ("", "")
 
     def run(self, facts: Facts, found: Diagnosis | None) -> Run:
         """The Run as it stands."""
@@ -49,6 +50,8 @@ class Record:
             facts=facts,
             diagnosis=found,
             command=self._command,
+            repository=self._repository,
+            directory=self._directory,
         )
 
     def keep(self, facts: Facts, found: Diagnosis | None) -> None:

@@ -1,16 +1,20 @@
-"""One stored run, and its verdict drawn again from what was measured."""
+"""One entry of the notebook: a run with its verdict drawn again from what was measured and with its recipe, or a comparison."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from ridgeline.core import Diagnosis, Run, UsageError
+from ridgeline.core import BenchReport, Comparison, ComparisonSet, Diagnosis, Run, UsageError
+from ridgeline.core.recipe import Recipe
 from ridgeline.diagnosis import next as next_step
+from ridgeline.diagnosis.benched import bench_report
+from ridgeline.machine import read_machine, software_versions
 from ridgeline.notebook import Notebook
 
+from .recipe import recipe_of
 from .records import filled
 
-__all__ = ["replay", "show"]
+__all__ = ["benchmarked", "entry", "recipe", "replay", "show"]
 
 
 def show(location: str | Path | None, identity: str) -> Run:
@@ -22,6 +26,31 @@ def show(location: str | Path | None, identity: str) -> Run:
     """
     with Notebook.open(location, create=False) as notebook:
         return notebook.get(identity)
+
+
+def entry(location: str | Path | None, identity: str) -> Run | Comparison | ComparisonSet:
+    """The run, or the comparison by its id, as `show` finds a run.
+
+    Raises:
+        UsageError, ReadError: as `show`.
+    """
+    with Notebook.open(location, create=False) as notebook:
+        return notebook.find(identity)
+
+
+def benchmarked(run: Run) -> BenchReport | None:
+    """What is concluded from a benchmark; null of a run that is none, or of one that was ended before the first call."""
+    if run.bench is None or run.diagnosis is not None:
+        return None
+    try:
+        return bench_report(run)
+    except UsageError:
+        return None
+
+
+def recipe(run: Run) -> Recipe:
+    """How to measure `run` again, with what is different on this machine."""
+    return recipe_of(run, read_machine(), software_versions())
 
 
 def replay(run: Run) -> Diagnosis:

@@ -8,6 +8,7 @@ from ridgeline.core.face import lazy_names
 from .last_words import last_words, missing_in, shortened
 
 if TYPE_CHECKING:
+    from .child import in_worker
     from .clock import ClockWatch, Watched, read_clock
     from .ending import cpu_limit_reached, signal_name
     from .files import cache_directory, write_atomic, written_whole
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from .missing import missing_extra
     from .processes import process_tree, thread_ids
     from .scratch import scratch_folder
-    from .software import commit_of, software_versions
+    from .software import commit_of, origin_of, software_versions
     from .worker import Limits, Worker
 
 _HOMES = {
+    "child": "in_worker",
     "clock": "ClockWatch Watched read_clock",
     "ending": "cpu_limit_reached signal_name",
     "files": "cache_directory write_atomic written_whole",
@@ -26,7 +28,7 @@ _HOMES = {
     "missing": "missing_extra",
     "processes": "process_tree thread_ids",
     "scratch": "scratch_folder",
-    "software": "commit_of software_versions",
+    "software": "commit_of origin_of software_versions",
     "worker": "Limits Worker",
 }
 
@@ -34,7 +36,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "last_words", "missing_extra",
-    "missing_in", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened", "signal_name",
+    "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "in_worker", "last_words", "missing_extra",
+    "missing_in", "origin_of", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened", "signal_name",
     "software_versions", "thread_ids", "write_atomic", "written_whole",
 ]  # fmt: skip

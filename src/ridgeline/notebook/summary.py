@@ -109,7 +109,7 @@ def summarise(run: Run) -> RunSummary:
 
 def _timed(run: Run) -> _Timed:
     """What was concluded in the diagnosis, else what follows from the calls themselves."""
-    truth = run.diagnosis.ground_truth if run.diagnosis else None
+    truth = run.diagnosis.ground_truth if run.diagnosis else run.truth
     if truth is not None:
         return _Timed(median_s=truth.median_s, p99_s=truth.p99_s, batched_s=truth.batched_s, processes=truth.processes, samples=truth.samples)
     if run.bench is not None:

@@ -1,5 +1,6 @@
 """Nouns in, text out: the page of a diagnosis and of everything else, as terminal text, Markdown or one HTML file. Nothing here prints."""
 
+from .comparison_page import comparison_page
 from .diagnosis_page import page
 from .html import MADE_BY, html
 from .log import comparison_table, log_table
@@ -8,10 +9,12 @@ from .page import Bars, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph,
 from .pages import calc_list_page, calc_page, devices_page, doctor_page, probe_page, run_page
 from .promises import promises_page
 from .report import html_report, inline, run_report
+from .run_diff import diff_page
+from .run_recipe import recipe_script, with_recipe
 from .terminal import terminal
 
 __all__ = [
     "MADE_BY", "Bars", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "calc_list_page", "calc_page",
-    "comparison_table", "devices_page", "doctor_page", "format_cell", "html", "html_report", "inline", "log_table", "markdown", "page",
-    "probe_page", "promises_page", "run_page", "run_report", "terminal",
+    "comparison_page", "comparison_table", "devices_page", "diff_page", "doctor_page", "format_cell", "html", "html_report", "inline", "log_table",
+    "markdown", "page", "probe_page", "promises_page", "recipe_script", "run_page", "run_report", "terminal", "with_recipe",
 ]  # fmt: skip
