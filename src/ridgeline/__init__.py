@@ -11,10 +11,13 @@ from importlib import import_module
 
 #: Where each public name lives.
 _HOMES = {
+    "compare": "ridgeline.flows.compare",
     "diagnose": "ridgeline.flows.diagnose",
     "doctor": "ridgeline.flows.doctor",
     "probe": "ridgeline.flows.probe",
     "stage": "ridgeline.measurement.stages.stage",
+    "Comparison": "ridgeline.core",
+    "ComparisonSet": "ridgeline.core",
     "Device": "ridgeline.core",
     "Diagnosis": "ridgeline.core",
     "Facts": "ridgeline.core",
@@ -23,7 +26,10 @@ _HOMES = {
     "Run": "ridgeline.core",
 }
 
-__all__ = ["Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "diagnose", "doctor", "probe", "stage"]
+__all__ = [
+    "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "compare", "diagnose",
+    "doctor", "probe", "stage",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -1,14 +1,20 @@
+from .core import Comparison as Comparison
+from .core import ComparisonSet as ComparisonSet
 from .core import Device as Device
 from .core import Diagnosis as Diagnosis
 from .core import Facts as Facts
 from .core import Quantity as Quantity
 from .core import RidgelineError as RidgelineError
 from .core import Run as Run
+from .flows.compare import compare as compare
 from .flows.diagnose import diagnose as diagnose
 from .flows.doctor import doctor as doctor
 from .flows.probe import probe as probe
 from .measurement.stages.stage import stage as stage
 
-__all__ = ["Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "diagnose", "doctor", "probe", "stage"]
+__all__ = [
+    "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "compare", "diagnose",
+    "doctor", "probe", "stage",
+]  # fmt: skip
 
 __version__: str

@@ -1,0 +1,218 @@
+"""What the difference of two versions comes from: part by part, by every view that was taken of both, held against the whole difference.
+
+Pure: facts of one or several processes of each version in, contributions out. Only a difference that is told from noise is divided, only by views
+that did not change the time, and only parts whose own difference is told from noise are named; what they leave is said as such, never spread.
+
+With three processes a side or more, the interval of a part is Welch's for two means of unequal variance (B. Welch, Biometrika 34, 1947; degrees of
+freedom by F. Satterthwaite, Biometrics Bulletin 2, 1946); with fewer it is that inside the processes, which lacks what differs between them. Over the
+parts of a view the error rate is divided by their number (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from ridgeline.core import Caution, Contribution, Facts, Quantity
+from ridgeline.core.units import format_quantity
+
+from .matching import matched
+from .parts import VIEWS, Part, PartKey, parts_of, view_perturbed
+
+__all__ = ["Attribution", "attribute"]
+
+_CONFIDENCE = 0.95
+#: Processes of a side from which on their spread is the error.
+_REPLICATES = 3
+#: A part under this share of the whole difference explains nothing.
+_LEAST_SHARE = 0.01
+_TITLES = {"stages": "the stages", "operators": "the operators", "kernels": "the kernels", "wall": "the wall split"}
+
+
+class Attribution(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts that a difference comes from, largest first, what no part explains last; and what could not be attributed, with the reason."""
+
+    why: tuple[Contribution, ...] = ()
+    warnings: tuple[Caution, ...] = ()
+
+
+def attribute(a: Sequence[Facts], b: Sequence[Facts], whole: Quantity) -> Attribution:
+    """Divide the difference b − a.
+
+    Args:
+        a, b: facts of each process of a version, at least one each; in interleaved order where they were measured together.
+        whole: seconds a call of b − those of a, with its interval, from undisturbed calls.
+    """
+    if whole.low <= 0.0 <= whole.high or not a or not b:
+        reason = "the difference is not told from noise" if a and b else "no view was taken of both versions"
+        return Attribution(warnings=(_nothing(reason),))
+    why: list[Contribution] = []
+    warnings: list[Caution] = []
+    for view in VIEWS:
+        found, warning = _by_view(a, b, view, whole)
+        why += found
+        warnings += [warning] if warning is not None else []
+    if not why and not warnings:
+        warnings.append(_nothing("no view was taken of both versions"))
+    named = sorted((part for part in why if part.kind != "unexplained"), key=lambda part: -abs(part.difference_s))
+    return Attribution(why=(*named, *(part for part in why if part.kind == "unexplained")), warnings=tuple(warnings))
+
+
+def _nothing(reason: str, what: str = "Nothing") -> Caution:
+    return Caution(code="not-attributed", message=f"{what} is attributed: {reason}", effect="where the difference comes from is not known")
+
+
+def _by_view(a: Sequence[Facts], b: Sequence[Facts], view: str, whole: Quantity) -> tuple[list[Contribution], Caution | None]:
+    sides = [_Side([parts for parts in (parts_of(facts, view) for facts in side) if parts]) for side in (a, b)]
+    if not all(side.processes for side in sides):
+        return [], None
+    if any(2 * sum(view_perturbed(facts, view) for facts in side) > len(side) for side in (a, b)):
+        return [], _nothing(f"{_TITLES[view]} were taken in calls that took over 10 % longer or shorter for it", f"Nothing of {_TITLES[view]}")
+    pairs = matched(sides[0].keys, sides[1].keys)
+    tests = len(pairs) + len(_families(pairs))
+    found = list(_told(sides[0], sides[1], pairs, tests, view, whole))
+    return [*found, _rest(found, view, whole)], None
+
+
+class _Side:
+    """The parts of one version over its processes: seconds by key, shape (processes,); a part that a process does not have took none of its time."""
+
+    def __init__(self, processes: Sequence[Sequence[Part]]) -> None:
+        self.processes = len(processes)
+        self.parts: dict[PartKey, Part] = {}
+        self.seconds: dict[PartKey, np.ndarray] = {}
+        self.inside: dict[PartKey, float] = defaultdict(float)
+        for number, parts in enumerate(processes):
+            for part in parts:
+                self.parts.setdefault(part.key, part)
+                self.seconds.setdefault(part.key, np.zeros(self.processes))[number] = part.seconds.value
+                self.inside[part.key] = max(self.inside[part.key], (part.seconds.high - part.seconds.low) / 2)
+
+    @property
+    def keys(self) -> tuple[PartKey, ...]:
+        return tuple(self.parts)
+
+    def total(self, keys: Sequence[PartKey]) -> np.ndarray:
+        """Seconds of several parts together, shape (processes,)."""
+        return np.sum([self.seconds[key] for key in keys], axis=0) if keys else np.zeros(self.processes)
+
+    def half_width(self, keys: Sequence[PartKey]) -> float:
+        """Half the interval inside the processes, of parts together."""
+        return float(sum(self.inside[key] for key in keys))
+
+
+Pairs = Sequence[tuple[PartKey | None, PartKey | None]]
+
+
+def _told(a: _Side, b: _Side, pairs: Pairs, tests: int, view: str, whole: Quantity) -> Iterator[Contribution]:
+    """Parts with a difference of their own; then kinds whose parts have one only together."""
+    silent = []
+    for pair in pairs:
+        found = _contribution(a, b, [pair], tests, view, whole)
+        if found is not None:
+            yield found
+        else:
+            silent.append(pair)
+    for family in _families(silent):
+        found = _contribution(a, b, family, tests, view, whole)
+        if found is not None:
+            yield found
+
+
+def _families(pairs: Pairs) -> list[Pairs]:
+    """Pairs of one kind, where there are several."""
+    by_kind: dict[str, list[tuple[PartKey | None, PartKey | None]]] = defaultdict(list)
+    for ours, theirs in pairs:
+        key = ours or theirs
+        if key is not None and key.kind:
+            by_kind[key.kind].append((ours, theirs))
+    return [family for family in by_kind.values() if len(family) > 1]
+
+
+def _contribution(a: _Side, b: _Side, pairs: Pairs, tests: int, view: str, whole: Quantity) -> Contribution | None:
+    """What these parts contribute together; `None` where that is not told from noise, or next to nothing."""
+    ours, theirs = [key for key, _ in pairs if key is not None], [key for _, key in pairs if key is not None]
+    before, after = a.total(ours), b.total(theirs)
+    difference = float(after.mean() - before.mean())
+    half = _half_width(before, after, a.half_width(ours) + b.half_width(theirs), tests)
+    if not abs(difference) > max(half, _LEAST_SHARE * abs(whole.value)):
+        return None
+    part = a.parts[ours[0]] if ours else b.parts[theirs[0]]
+    return Contribution(
+        kind=part.sort,
+        name=_name(part, len(pairs)),
+        a_s=float(before.mean()) if ours else None,
+        b_s=float(after.mean()) if theirs else None,
+        difference_s=difference,
+        difference_ci_s=(difference - half, difference + half),
+        share=difference / whole.value,
+        because=_because(a, b, ours, theirs, part),
+        level=view,
+    )
+
+
+def _half_width(before: np.ndarray, after: np.ndarray, inside_s: float, tests: int) -> float:
+    """Half the interval of a difference of means, at 95 % over all tests of the view, seconds."""
+    if min(before.size, after.size) < _REPLICATES:
+        return inside_s
+    variances = before.var(ddof=1) / before.size, after.var(ddof=1) / after.size
+    total = sum(variances)
+    if not total > 0:
+        return 0.0
+    freedom = total**2 / (variances[0] ** 2 / (before.size - 1) + variances[1] ** 2 / (after.size - 1))
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 1 - (1 - _CONFIDENCE) / (2 * tests)) * math.sqrt(total))
+
+
+def _name(part: Part, several: int) -> str:
+    return f"{several} × {part.key.kind}" if several > 1 else part.key.name
+
+
+def _because(a: _Side, b: _Side, ours: Sequence[PartKey], theirs: Sequence[PartKey], part: Part) -> str:
+    said = []
+    if not theirs:
+        said.append("only A has it")
+    elif not ours:
+        said.append("only B has it")
+    else:
+        calls = [sum(side.parts[key].calls or 0.0 for key in keys) for side, keys in ((a, ours), (b, theirs))]
+        if abs(calls[1] - calls[0]) > 0.05 * max(calls):
+            said.append(f"{_calls(calls[0])} calls in A, {_calls(calls[1])} in B")
+        shapes = a.parts[ours[0]].key.shapes, b.parts[theirs[0]].key.shapes
+        if len(ours) == 1 and shapes[0] != shapes[1]:
+            said.append(f"{shapes[0] or 'no shapes'} in A, {shapes[1] or 'no shapes'} in B")
+    says = [side.parts[keys[0]].says for side, keys in ((a, ours), (b, theirs)) if keys]
+    said += [" in A, ".join(dict.fromkeys(says)) + (" in B" if len(set(says)) > 1 else "")] if any(says) else []
+    if min(a.processes, b.processes) < _REPLICATES:
+        said.append("one or two processes: the interval lacks what differs between processes")
+    return "; ".join(said)
+
+
+def _calls(calls: float) -> str:
+    return f"{calls:.0f}" if calls == round(calls) else f"{calls:.1f}"
+
+
+def _rest(found: Sequence[Contribution], view: str, whole: Quantity) -> Contribution:
+    """What the named parts leave of the whole."""
+    explained = sum(part.difference_s for part in found)
+    width = math.fsum(part.difference_ci_s[1] - part.difference_s for part in found if part.difference_ci_s)
+    left = whole.value - explained
+    interval = (whole.low - explained - width, whole.high - explained + width)
+    within = "which may be nothing" if interval[0] <= 0 <= interval[1] else "in parts that are not told from noise, or in none of them"
+    explained_share = f"{explained / whole.value:.0%} of {format_quantity(abs(whole.value), 's')}"
+    return Contribution(
+        kind="unexplained",
+        name=f"the rest, by {_TITLES[view]}",
+        a_s=None,
+        b_s=None,
+        difference_s=left,
+        difference_ci_s=interval,
+        share=left / whole.value,
+        because=f"{_TITLES[view]} explain {explained_share}; what they leave, {within}",
+        level=view,
+    )
