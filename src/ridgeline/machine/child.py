@@ -34,7 +34,7 @@ from .last_words import LIBRARIES
 from .missing import missing_extra
 from .protocol import Failure, Frames, Message, failure_of, frame, message, value_of
 
-__all__ = ["main"]
+__all__ = ["in_worker", "main"]
 
 T = TypeVar("T")
 
@@ -42,6 +42,14 @@ _SET_CHILD_SUBREAPER = 36
 # Longer than the parent takes to notice; bounded, since it may be gone as well.
 _WAIT_FOR_END_S = 30.0
 _PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+_serving = False
+
+
+def in_worker() -> bool:
+    """Whether this process is a worker: what a target does there is done on behalf of a measurement."""
+    return _serving
 
 
 def _adopt_orphans() -> None:
@@ -57,6 +65,8 @@ def main(arguments: list[str]) -> None:
         arguments: descriptors of requests, results, life line and crash file, the memory limit in bytes (0: none), the CPUs, which are set already,
             and a module to import before the first call (empty: none).
     """
+    global _serving
+    _serving = True
     requests, results, life_line, crash, memory_bytes = (int(argument) for argument in arguments[:5])
     for descriptor in (requests, results, life_line, crash):
         os.set_inheritable(descriptor, False)  # the target's own subprocesses must not keep our pipes open

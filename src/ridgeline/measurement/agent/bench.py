@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 from ridgeline.core.documents import to_builtins
@@ -12,7 +14,7 @@ from ..bench.plan import ProcessPlan
 from ..bench.process import measure_process
 from ..bench.report import Piece, PreparedCommand, ProcessReport
 
-__all__ = ["measured", "prepare_command", "run_command", "run_process"]
+__all__ = ["load", "measured", "prepare_command", "prepare_load", "run_command", "run_process"]
 
 
 class _Held:
@@ -33,7 +35,13 @@ def run_process(spec: TargetSpec, plan: ProcessPlan, report: Callable[[Any], Non
 
 def measured(prepared: Prepared, plan: ProcessPlan, hand_over: Callable[[Piece], None] | None = None) -> ProcessReport:
     """Measure a prepared target in this process."""
-    found = measure_process(prepared.call, plan, synchronise=prepared.synchronise, hand_over=hand_over)
+    before = None
+    if plan.cache == "cold":
+        from ridgeline.machine.control import CacheEmptier  # late: it brings numpy, which a target may not need
+
+        empty = CacheEmptier()
+        before = lambda index: empty()  # noqa: E731
+    found = measure_process(prepared.call, plan, synchronise=prepared.synchronise, before=before, hand_over=hand_over)
     return ProcessReport(
         info=prepared.info,
         first_s=prepared.first_s,
@@ -56,3 +64,23 @@ def run_command() -> CommandSample:
     assert _Held.current is not None
     sample: CommandSample = _Held.current.call()
     return sample
+
+
+def prepare_load(spec: TargetSpec) -> bool:
+    """Load the target, to load the machine with it."""
+    _Held.current = prepare(spec)
+    return True
+
+
+def load(seconds: float) -> float:
+    """Call it for so long, at least once; the median time of a call."""
+    prepared = _Held.current
+    assert prepared is not None
+    times, until = list[float](), time.perf_counter() + seconds
+    while not times or time.perf_counter() < until:
+        before = time.perf_counter()
+        result = prepared.call()
+        if prepared.synchronise is not None:
+            prepared.synchronise(result)
+        times.append(time.perf_counter() - before)
+    return median(times)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ridgeline.core import Benchmark, Caution, ClockState, Column, Overhead, ProcessRecord, Samples, Setting, TargetInfo
-from ridgeline.core.samples import FLAG_GC, FLAG_PREEMPTED, FLAG_THROTTLED, FLAG_WARMUP
+from ridgeline.core.samples import FLAG_GC, FLAG_PREEMPTED, FLAG_STOLEN, FLAG_THROTTLED, FLAG_WARMUP
+from ridgeline.machine.control import ThrottleWatch
+from ridgeline.machine.control.throttle import Why
 
 from .columns import ProcessColumns
 from .report import OverheadTimes
 
 __all__ = ["Gathered"]
 
+_STOLEN: tuple[Why, ...] = ("stolen",)
 _SECONDS = ("thread_cpu_s", "process_cpu_s", "run_queue_s", "system_s", "gc_s")
 _COUNTS = ("involuntary_switches", "voluntary_switches", "minor_faults", "major_faults", "gc_collections")
 
@@ -26,7 +31,10 @@ class Gathered:
 
     Args:
         began_ns: monotonic nanoseconds that times count from.
-        seed, cache, settings, soaked_s: for the record.
+        seed, cache, settings: for the record.
+
+    Attributes:
+        soaked_s: seconds of load before the first sample.
     """
 
     def __init__(
@@ -36,18 +44,16 @@ class Gathered:
         seed: int = 0,
         cache: Literal["warm", "cold"] = "warm",
         settings: tuple[Setting, ...] = (),
-        soaked_s: float | None = None,
-        earlier: Benchmark | None = None,
     ) -> None:
-        self._began_ns, self._seed, self._cache, self._settings, self._soaked_s = began_ns, seed, cache, settings, soaked_s
-        self._earlier = earlier
+        self._began_ns, self._seed, self._cache, self._settings = began_ns, seed, cache, settings
+        self.soaked_s: float | None = None
         self._records: list[ProcessRecord] = []
         self._columns: list[ProcessColumns] = []
-        self._throttled: list[bool] = []
+        self._held_back: list[NDArray[np.int64]] = []
         self._overheads: list[OverheadTimes] = []
         self._cautions: dict[tuple[str, str], Caution] = {}
-        self.target: TargetInfo | None = earlier.target if earlier else None
-        self.input_names: tuple[str, ...] = earlier.input_names if earlier else ()
+        self.target: TargetInfo | None = None
+        self.input_names: tuple[str, ...] = ()
 
     @property
     def processes(self) -> int:
@@ -67,22 +73,35 @@ class Gathered:
         first_s: float | None,
         load_s: float | None,
         overhead: OverheadTimes | None = None,
-        clock: ClockState | None = None,
         cautions: Sequence[Caution] = (),
         failure: str = "",
     ) -> None:
         """Take in one process."""
         self._records.append(
-            ProcessRecord(
-                index=len(self._records), at_s=(start_ns - self._began_ns) / 1e9, first_s=first_s, load_s=load_s, clock=clock, failure=failure
-            )
+            ProcessRecord(index=len(self._records), at_s=(start_ns - self._began_ns) / 1e9, first_s=first_s, load_s=load_s, failure=failure)
         )
         self._columns.append(columns)
-        self._throttled.append(bool(clock and clock.throttled))
+        self._held_back.append(np.zeros(len(columns.wall_s), np.int64))
         if overhead is not None:
             self._overheads.append(overhead)
         for caution in cautions:
             self._cautions[caution.code, caution.message] = caution
+
+    def watched(self, clock: ClockState, watch: ThrottleWatch, between_s: tuple[float, float]) -> None:
+        """Mark the samples of the last process that were taken while the machine was held back.
+
+        Args:
+            clock: governor and frequency.
+            watch: has looked before and after the process, at `between_s`.
+        """
+        columns = self._columns[-1]
+        starts = columns.start_ns / 1e9
+        stops = starts + columns.wall_s * columns.inner
+        throttled, stolen = watch.marked(starts, stops), watch.marked(starts, stops, _STOLEN)
+        self._held_back[-1] = FLAG_THROTTLED * throttled.astype(np.int64) + FLAG_STOLEN * stolen.astype(np.int64)
+        blind = {"thermal", "quota", "clock"} <= set(watch.not_seen)
+        state = msgspec.structs.replace(clock, throttled=None if blind else bool(throttled.any()), steal=_steal(watch, *between_s))
+        self._records[-1] = msgspec.structs.replace(self._records[-1], clock=state)
 
     def benchmark(self) -> Benchmark:
         """All processes so far."""
@@ -120,7 +139,7 @@ class Gathered:
             settings=self._settings,
             input_names=self.input_names,
             cache=self._cache,
-            soaked_s=self._soaked_s,
+            soaked_s=self.soaked_s,
             seed=self._seed,
             target=self.target,
             cautions=tuple(self._cautions.values()),
@@ -129,13 +148,12 @@ class Gathered:
     def _flags(self, counters: dict[str, Column | None]) -> NDArray[np.int32]:
         parts = self._columns
         flags = _joined([np.where(np.arange(len(part.wall_s)) < part.warmup, FLAG_WARMUP, 0) for part in parts], np.int64)
-        lengths = [len(part.wall_s) for part in parts]
-        flags = flags | np.repeat(np.where(self._throttled, FLAG_THROTTLED, 0).astype(np.int64), lengths)
+        flags = flags | _joined(self._held_back, np.int64)
         for name, flag in (("involuntary_switches", FLAG_PREEMPTED), ("gc_collections", FLAG_GC)):
             column = counters[name]
             if column is not None:
                 flags = flags | np.where(column.values > 0, flag, 0)
-        return flags.astype(np.int32)
+        return np.asarray(flags, dtype=np.int32)
 
     def _method(self, inner: NDArray[Any]) -> str:
         measured, blocks = self.measured, max((part.block for part in self._columns), default=1)
@@ -145,6 +163,15 @@ class Gathered:
             f"{measured} fresh process{'es' if measured != 1 else ''} in random order, {calls} call{'s' if calls != 1 else ''} a sample, "
             f"counters read {read}, outside the timed interval"
         )
+
+
+def _steal(watch: ThrottleWatch, start_s: float, stop_s: float) -> float | None:
+    """Part of that time which the hypervisor took from the CPUs in use; null where it does not tell."""
+    if "stolen" in watch.not_seen:
+        return None
+    taken = sum(stretch.amount for stretch in watch.intervals if stretch.why == "stolen" and start_s <= stretch.start_s and stretch.stop_s <= stop_s)
+    seconds = (stop_s - start_s) * len(os.sched_getaffinity(0))
+    return min(1.0, taken / seconds) if seconds > 0 else 0.0
 
 
 def _overhead(times: Sequence[OverheadTimes], spans: NDArray[Any]) -> Overhead:

@@ -19,11 +19,13 @@ from .gathered import Gathered
 from .plan import ProcessPlan, Version
 from .report import Piece, PreparedCommand, ProcessReport
 
-__all__ = ["CommandRuns", "FreshProcess", "is_command"]
+__all__ = ["CommandRuns", "FreshProcess", "SoakingProcess", "is_command"]
 
 _AGENT = "ridgeline.measurement.agent.bench"
 #: One process may take this long: a target that hangs ends with a clear line and not never.
 _LONGEST_S = 3600.0
+#: Seconds of one round of load.
+_LOAD_S = 0.5
 
 
 def is_command(version: Version) -> bool:
@@ -113,3 +115,22 @@ class CommandRuns:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+
+
+class SoakingProcess:
+    """A process that only loads the machine with calls of a version; a context manager."""
+
+    def __init__(self, version: Version) -> None:
+        self._worker = _worker(version, _AGENT)
+        self._version = version
+
+    def __enter__(self) -> SoakingProcess:
+        self._worker.call(_AGENT + ":prepare_load", {"spec": self._version.spec}, bool)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._worker.kill()
+
+    def round(self) -> float:
+        """Some calls; the median seconds of one."""
+        return self._worker.call(_AGENT + ":load", {"seconds": _LOAD_S}, float)

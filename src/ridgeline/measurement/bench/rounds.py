@@ -12,11 +12,13 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from ridgeline.core import BackendUnavailable, Benchmark, ReadError, RidgelineError, UsageError
+from ridgeline.core import BackendUnavailable, Benchmark, ReadError, RidgelineError, Setting, UsageError
+from ridgeline.machine import read_clock
+from ridgeline.machine.control import ThrottleWatch, soak, tuned
 
 from .gathered import Gathered
 from .plan import BenchPlan, ProcessPlan, Version
-from .processes import CommandRuns, FreshProcess, is_command
+from .processes import CommandRuns, FreshProcess, SoakingProcess, is_command
 
 __all__ = ["run_benchmarks"]
 
@@ -62,7 +64,13 @@ def run_benchmarks(
     """
     if not versions:
         raise UsageError("a version to measure", found="none", remedy="give at least one")
-    with _Bench(versions, plan, report, keep, seed) as bench:
+    say = report or _nothing
+    threads = versions[0].spec.threads or None
+    with (
+        tuned(plan.tune, threads=threads, lock_gpu_hz=plan.lock_gpu_hz, report=lambda line: say(f"note: {line}", None)) as settings,
+        _Bench(versions, plan, say, keep, seed, settings) as bench,
+    ):
+        bench.soak()
         while bench.goes_on() and not (looked is not None and bench.blocks and looked(bench.benchmarks())):
             bench.block()
         return bench.benchmarks()
@@ -75,16 +83,18 @@ class _Bench:
         self,
         versions: Sequence[Version],
         plan: BenchPlan,
-        report: Report | None,
+        report: Report,
         keep: Callable[[int, Benchmark], None] | None,
         seed: int,
+        settings: tuple[Setting, ...],
     ) -> None:
         self._versions, self._plan = tuple(versions), plan
-        self._report, self._keep = report or _nothing, keep
+        self._report, self._keep = report, keep
         self._order = random.Random(seed)
         began_ns = time.monotonic_ns()
         self._began = time.monotonic()
-        self._gathered = [Gathered(began_ns, seed=seed, cache=plan.cache) for _ in versions]
+        self._gathered = [Gathered(began_ns, seed=seed, cache=plan.cache, settings=settings) for _ in versions]
+        self._watch = ThrottleWatch()
         self._commands = {index: CommandRuns(version) for index, version in enumerate(versions) if is_command(version)}
         self._start_s: float | None = None
         self.blocks = 0
@@ -95,6 +105,18 @@ class _Bench:
     def __exit__(self, *exc: object) -> None:
         for runs in self._commands.values():
             runs.end()
+        self._watch.close()
+
+    def soak(self) -> None:
+        """Load the machine with the first version until it has levelled off, where that is asked for."""
+        if not self._plan.soak:
+            return
+        with SoakingProcess(self._versions[0]) as load:
+            found = soak(load.round, report=self._report)
+        self._report(f"note: soaked for {found.seconds:.0f} s: {found.because}", None)
+        for gathered in self._gathered:
+            gathered.soaked_s = found.seconds
+        self._began = time.monotonic()  # the soak is apart from the budget
 
     def benchmarks(self) -> tuple[Benchmark, ...]:
         """What there is."""
@@ -125,6 +147,7 @@ class _Bench:
     def _group(self, group: list[int]) -> None:
         started = time.monotonic()
         with contextlib.ExitStack() as ends, self._told_on_interrupt():
+            clock = read_clock()
             ahead = {place: FreshProcess(self._versions[index]) for place, index in enumerate(group) if index not in self._commands}
             for process in ahead.values():
                 ends.callback(process.end)
@@ -133,12 +156,18 @@ class _Bench:
             start_s = (time.monotonic() - started) / max(1, len(ahead))
             for place, index in enumerate(group):
                 self._tell()
+                gathered, before = self._gathered[index], self._gathered[index].processes
+                looked_s = time.monotonic()
+                self._watch.look(looked_s)
                 with self._failures_counted(index):
                     if place in ahead:
-                        prepare_s = ahead[place].measure(self._process_plan(), self._gathered[index])
-                        self._start_s = start_s + prepare_s
+                        self._start_s = start_s + ahead[place].measure(self._process_plan(), gathered)
                     else:
-                        self._commands[index].run(self._gathered[index])
+                        self._commands[index].run(gathered)
+                now_s = time.monotonic()
+                self._watch.look(now_s)
+                if gathered.processes > before:
+                    gathered.watched(clock, self._watch, (looked_s, now_s))
                 if self._keep is not None:
                     self._keep(index, self._gathered[index].benchmark())
 

@@ -1,0 +1,133 @@
+"""`bench`: how long does it take, really? Fresh processes in random order until the budget is spent, every call kept, the Run written as it goes.
+
+What a process does is the harness's, what the numbers mean `diagnosis.benched`'s; here is decided what is measured and what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from ridgeline.core import Benchmark, BenchReport, Caution, UsageError
+from ridgeline.diagnosis.benched import bench_report
+from ridgeline.machine import read_machine
+from ridgeline.measurement.bench import BenchPlan, Version, run_benchmarks
+from ridgeline.targets import TargetSpec, parse_target
+
+from .benching import BenchRecord, Earlier, callable_target, detectable_before, earlier_run
+
+if TYPE_CHECKING:
+    from ridgeline.core import Run
+    from ridgeline.notebook import Notebook
+
+__all__ = ["bench"]
+
+Report = Callable[[str, float | None], None]
+DEFAULT_BUDGET_S = 10.0
+
+
+def bench(
+    target: TargetSpec | str | Callable[[], Any],
+    *,
+    processes: int | None = None,
+    samples: int | None = None,
+    time_budget_s: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    cache: Literal["warm", "cold"] = "warm",
+    soak: bool = False,
+    tune: bool = False,
+    lock_gpu_hz: float | None = None,
+    notebook: Notebook | None = None,
+    resume: str | None = None,
+    report: Report | None = None,
+    command: str = "",
+    run_to: Callable[[Run], None] | None = None,
+) -> BenchReport:
+    """Measure how long a target takes, in fresh processes.
+
+    Args:
+        target: a function of no arguments, a target as it is written on the command line, or a spec from `targets.parse_target`. A function that
+            can be imported by its module and name is measured in processes of its own; a lambda or one inside another function only in this one.
+        processes: exactly so many; as many as fit into the budget, at least five, if null.
+        samples: calls of a process after its first; as many as fit if null.
+        time_budget_s: seconds for everything, about; ten if null.
+        seed: of the order of the processes and of generated inputs.
+        threads: for a function or text; null to let the target decide.
+        cache: `cold` empties the caches before every call.
+        soak: load the machine until temperature, clock and times have levelled off before the first sample.
+        tune: set what may be set for the measurement, and put it back.
+        lock_gpu_hz: lock the clock of the GPU there.
+        notebook: where the Run is kept; written as processes finish, so that an interrupted benchmark keeps them.
+        resume: a run of the notebook that goes on: id, beginning of one, or `latest`.
+        report: told a label and, where known, a fraction, for progress.
+        command: the command line, for the record.
+        run_to: told the finished Run.
+
+    Returns:
+        The report; its `run` is the id in the notebook, null where it was not kept.
+
+    Raises:
+        TargetFailed: the target raised, exited, crashed or ran out of time in every process.
+        UsageError, ReadError, BackendUnavailable: see the message.
+    """
+    report = report or (lambda label, fraction: None)
+    plan = BenchPlan(
+        processes=processes,
+        samples=samples,
+        budget_s=time_budget_s or DEFAULT_BUDGET_S,
+        cache=cache,
+        soak=soak,
+        tune=tune,
+        lock_gpu_hz=lock_gpu_hz,
+    )
+    version, here = _version(target, threads, seed)
+    earlier = earlier_run(notebook, resume, version.spec, read_machine()) if resume is not None else None
+    record = BenchRecord(version.spec, notebook, command, earlier)
+    if notebook is not None and (before := detectable_before(notebook, version.spec, record.machine)):
+        report(f"note: {before}", None)
+    found = _measured_here(here, version, plan, seed, record) if here else _measured(version, plan, seed, record, earlier, report)
+    run = record.finished(found)
+    if run_to is not None:
+        run_to(run)
+    return record.told(bench_report(run))
+
+
+def _version(target: TargetSpec | str | Callable[[], Any], threads: int | None, seed: int) -> tuple[Version, Callable[[], Any] | None]:
+    """What to spawn; and the function itself where it can only be called in this process."""
+    if isinstance(target, TargetSpec):
+        return Version(spec=target, name=target.name), None
+    if isinstance(target, str):
+        spec = parse_target(target, threads=threads, seed=seed)
+        return Version(spec=spec, name=spec.name), None
+    return callable_target(target, threads or 0)
+
+
+def _measured(version: Version, plan: BenchPlan, seed: int, record: BenchRecord, earlier: Earlier | None, report: Report) -> Benchmark:
+    left = earlier.left(plan) if earlier else plan
+    if left is None:
+        raise UsageError("a run with processes left to measure", found="all of them there", remedy="ask for more with --processes")
+
+    def keep(index: int, found: Benchmark) -> None:
+        record.keep(found)
+
+    try:
+        (found,) = run_benchmarks([version], left, report=report, keep=keep, seed=seed + (earlier.processes if earlier else 0))
+    except KeyboardInterrupt:
+        record.save_now()
+        raise
+    return found
+
+
+def _measured_here(call: Callable[[], Any], version: Version, plan: BenchPlan, seed: int, record: BenchRecord) -> Benchmark:
+    from ridgeline.measurement.bench.here import bench_here
+
+    if plan.processes not in (None, 1):
+        what = f"{version.name}, which only exists in this process"
+        raise UsageError("a function that can be imported, for several processes", found=what, remedy="define it at the top of a module")
+    found = bench_here(call, version.name, plan, seed=seed, threads=version.spec.threads)
+    message = f"{version.name} exists only in this process, so all calls are from one"
+    caution = Caution(code="one-process", message=message, effect="how processes differ is in no interval here: define it at the top of a module")
+    return msgspec.structs.replace(found, cautions=(*found.cautions, caution))

@@ -1,0 +1,51 @@
+"""A call that exists only in this process, such as a lambda: measured here, in one process, which is said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ridgeline.core import Benchmark, TargetInfo
+from ridgeline.targets import Prepared
+
+from ..agent.bench import measured
+from .columns import columns_of
+from .gathered import Gathered
+from .plan import BenchPlan, ProcessPlan
+
+__all__ = ["bench_here"]
+
+#: Part of the budget that goes to calls.
+_PART = 0.9
+
+
+def bench_here(call: Callable[[], Any], name: str, plan: BenchPlan, *, seed: int = 0, threads: int = 0) -> Benchmark:
+    """Measure a call in this process.
+
+    Args:
+        call: without arguments.
+        name: what it is called in the record.
+        plan: its budget; everything about processes means nothing here.
+
+    Raises:
+        Exception: whatever the call raises.
+    """
+    from ridgeline.targets.preparation import first_call
+
+    began_ns = time.monotonic_ns()
+    gathered = Gathered(began_ns, seed=seed, cache=plan.cache)
+    prepared = Prepared(call=call, info=TargetInfo(spec=name, kind="python", name=name, threads=threads))
+    first_call(prepared)
+    seconds = plan.process_s or _PART * plan.budget_s
+    report = measured(prepared, ProcessPlan(seconds=seconds, most_s=seconds, samples=plan.samples, cache=plan.cache, seed=seed))
+    gathered.target = report.info
+    gathered.add(
+        columns_of(report.pieces, report.batches),
+        start_ns=began_ns,
+        first_s=report.first_s,
+        load_s=None,
+        overhead=report.overhead,
+        cautions=report.warnings,
+    )
+    return gathered.benchmark()
