@@ -1,7 +1,7 @@
 """The one door for extensions: entry points in groups `ridgeline.KIND`, ours and a stranger's alike.
 
-Kinds: `readers`, `backends`, `devices`, `strategies`, `changes`, `rules`, `targets`, `displays`, `synchronisers`. A plugin
-that does not load is a `PluginError` naming the distribution; one broken plugin never takes the others with it.
+Kinds: `readers`, `backends`, `devices`, `strategies`, `changes`, `rules`, `targets`, `displays`, `synchronisers`,
+`result_readers`. A plugin that does not load is a `PluginError` naming the distribution; one broken plugin never takes the others with it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "load", "names", "plugins"]
 
-KINDS = ("readers", "backends", "devices", "strategies", "changes", "rules", "targets", "displays", "synchronisers")
+KINDS = ("readers", "backends", "devices", "strategies", "changes", "rules", "targets", "displays", "synchronisers", "result_readers")
 
 
 def _points(kind: str) -> dict[str, list[EntryPoint]]:
