@@ -26,7 +26,7 @@ __all__ = ["Heat", "SoakResult", "read_heat", "soak"]
 
 #: Seconds that one point of the series stands for, and the shortest soak: a heat sink of ten minutes is told from one that is warm.
 _BLOCK_S, _LEAST_S, _LIMIT_S = 2.0, 60.0, 900.0
-_KELVIN, _PART = 0.5, 0.01
+_KELVIN, _PART = 1.0, 0.01
 _ZERO_CELSIUS_K = 273.15
 
 
