@@ -27,6 +27,17 @@ def notebook(file: Path) -> Iterator[Notebook]:
         yield opened
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
+    """An empty notebook of either kind."""
+    if request.param == "sqlite":
+        with Notebook.open(tmp_path / "n.sqlite") as opened:
+            yield opened
+        return
+    with Notebook.open(request.getfixturevalue("postgres")) as opened:
+        yield opened
+
+
 def _server_user() -> str | None:
     """PostgreSQL refuses to run as root: another user then, or the present one."""
     if os.getuid() != 0:

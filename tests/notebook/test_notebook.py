@@ -7,7 +7,6 @@ import os
 import pwd
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,17 +18,6 @@ from hypothesis import strategies as st
 from ridgeline.core import Action, Column, Experiment, ReadError, Run, UsageError
 from ridgeline.core.documents import encode
 from ridgeline.notebook import Notebook, default_location, new_run_id
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Notebook]:
-    """An empty notebook of either kind."""
-    if request.param == "sqlite":
-        with Notebook.open(tmp_path / "n.sqlite") as opened:
-            yield opened
-        return
-    with Notebook.open(request.getfixturevalue("postgres")) as opened:
-        yield opened
 
 
 def _named(run: Run, identity: str, **changes: object) -> Run:
