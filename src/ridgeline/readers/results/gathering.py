@@ -185,7 +185,8 @@ def _usable(
     dropped.add("not a finite number", name, int((~good & ~missing).sum()))
     dropped.add("below zero", name, int((good & (scaled < 0)).sum()))
     if not zero:
-        dropped.add("zero, which nothing takes: a run that failed or is below the timer's resolution", name, int((good & (scaled == 0)).sum()))
+        reason = "a time of zero: a run that failed, or one below the timer's resolution" if scale.unit == "s" else "zero"
+        dropped.add(reason, name, int((good & (scaled == 0)).sum()))
     good &= (scaled >= 0) if zero else (scaled > 0)
     where = np.flatnonzero(good)
     return scaled[where], where

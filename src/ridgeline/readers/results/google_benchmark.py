@@ -98,7 +98,7 @@ def _context(gathering: Gathering, context: Fields) -> tuple[dict[str, object], 
     found = {name: value for name, raw in context.items() if (value := scalar_of(raw)) is not None}
     keys: dict[str, object] = {key: found.get(field) for key, field in _CONTEXT.items()}
     keys |= {f"context.{name}": value for name, value in found.items() if name not in _KNOWN_CONTEXT}
-    keys["program"] = file_name(str(found.get("executable", "")))
+    keys["command"] = file_name(str(found.get("executable", "")))
     if found.get("cpu_scaling_enabled") is True:
         gathering.caution("clock-not-fixed", "CPU frequency scaling was enabled", "times include changes of the clock")
     if found.get("library_build_type") == "debug":

@@ -116,7 +116,7 @@ def _state(gathering: Gathering, content: Content, benchmark: _Benchmark, state:
         return
     values = {summary.tag: {datum.name: datum.value for datum in summary.data} for summary in state.summaries or []}
     device = devices.get(-1 if state.device is None else state.device)
-    keys: dict[str, object] = {f"workload.{key}": value for key, value in axes.items()} | {"tool.version": version}
+    keys: dict[str, object] = {"tool.version": version, **{f"workload.{key}": value for key, value in axes.items()}}
     if device is not None:
         keys |= {"machine.gpu": device.name, "machine.gpu_clock_hz": device.sm_default_clock_rate, "machine.gpu_ecc": device.ecc_state}
     added = _times(gathering, content, name, values, keys) + _rates(gathering, name, values, keys)

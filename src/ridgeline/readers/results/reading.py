@@ -53,8 +53,8 @@ def read_results(path: str | Path) -> SeriesSet:
     """Read a result file (or the directory `target/criterion`).
 
     Args:
-        path: of pyperf, Google Benchmark, hyperfine, pytest-benchmark, criterion, JMH, asv, NVBench, BenchmarkDotNet, k6, Locust, vLLM, GenAI-Perf, or
-            of a tool that an installed package can read; may be packed with gzip.
+        path: of pyperf, Google Benchmark, hyperfine, pytest-benchmark, criterion, JMH, asv, NVBench, BenchmarkDotNet, k6, Locust, vLLM,
+            GenAI-Perf, or of a tool that an installed package can read; may be packed with gzip.
 
     Raises:
         ReadError: no such file, no tool recognises it, damaged (with the byte), or no usable benchmark in it.

@@ -1,8 +1,8 @@
 """vLLM's benchmarks: `vllm bench serve` (once `benchmark_serving.py`), `latency` and `throughput`, one JSON object, or one a line where appended.
 
-This module decides what is a value: with `--save-detailed` the time to the first token of every request that did not fail and the time between tokens,
-both in seconds; otherwise the aggregates, in milliseconds as their names say. Throughputs are one value a run. Which model, rate and concurrency
-belongs to the workload.
+This module decides what is a value: with `--save-detailed` the time to the first token of every request that did not fail and the times between
+tokens, both in seconds; otherwise the aggregates, in milliseconds as their names say. Throughputs are one value a run. Model, rate and concurrency
+belong to the workload.
 Source: vllm/benchmarks/serve.py, latency.py and throughput.py of vLLM 0.11, read; unverified: no file that it wrote was at hand.
 """
 
