@@ -6,27 +6,50 @@ Kinds: `readers`, `backends`, `devices`, `strategies`, `changes`, `rules`, `targ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from .errors import PluginError
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-__all__ = ["KINDS", "load", "names", "plugins"]
+__all__ = ["KINDS", "found", "load", "names", "plugins", "take"]
 
 KINDS = ("readers", "backends", "devices", "strategies", "changes", "rules", "targets", "displays", "synchronisers", "result_readers")
 
 
-def _points(kind: str) -> dict[str, list[EntryPoint]]:
+class _Point(NamedTuple):
+    """One entry point: `package.module:attribute`, and the distribution that brings it."""
+
+    value: str
+    owner: str
+
+
+#: What another process has looked up: kind → name → points. Looking through the metadata of an environment takes as long as starting Python.
+_told: dict[str, dict[str, list[_Point]]] = {}
+
+
+def found(kinds: Iterable[str]) -> dict[str, dict[str, list[tuple[str, str]]]]:
+    """The entry points of some kinds in plain form, for `take` in a process that is started; nothing is imported."""
+    return {kind: {name: [(point.value, point.owner) for point in points] for name, points in _points(kind).items()} for kind in kinds}
+
+
+def take(points: Mapping[str, Mapping[str, Sequence[Sequence[str]]]]) -> None:
+    """Go by what another process of the same environment has found, instead of looking again."""
+    for kind, named in points.items():
+        _told[kind] = {name: [_Point(*point) for point in several] for name, several in named.items()}
+
+
+def _points(kind: str) -> dict[str, list[_Point]]:
     if kind not in KINDS:
         raise PluginError(f"a kind of plugin from {KINDS}", found=repr(kind), remedy="use one of them")
-    from importlib.metadata import entry_points  # late: a process that is told where its plugin is does not look for it
+    if kind in _told:
+        return _told[kind]
+    from importlib.metadata import entry_points  # late: a process that was told does not need it
 
-    points: dict[str, list[EntryPoint]] = {}
+    points: dict[str, list[_Point]] = {}
     for point in entry_points(group=f"ridgeline.{kind}"):
-        points.setdefault(point.name, []).append(point)
+        points.setdefault(point.name, []).append(_Point(point.value, point.dist.name if point.dist else "an unknown distribution"))
     return points
 
 
@@ -46,13 +69,13 @@ def load(kind: str, name: str) -> Any:
         raise PluginError(f"a plugin ridgeline.{kind} from {sorted(points)}", found=repr(name), remedy="install the package that brings it")
     point = points[name][0]
     if len({other.value for other in points[name]}) > 1:
-        owners = ", ".join(sorted(_owner(other) for other in points[name]))
+        owners = ", ".join(sorted(other.owner for other in points[name]))
         raise PluginError(f"one plugin {name} of kind {kind}", found=f"several, from {owners}", remedy="remove all but one")
     try:
-        return point.load()
+        return _imported(point.value)
     except Exception as error:  # whatever a stranger's module raises at import
         what = f"{type(error).__name__}: {error}"
-        raise PluginError(f"plugin {name} of {_owner(point)} to load", found=what, remedy=f"update or remove {_owner(point)}") from error
+        raise PluginError(f"plugin {name} of {point.owner} to load", found=what, remedy=f"update or remove {point.owner}") from error
 
 
 def plugins(kind: str) -> Iterator[tuple[str, Any]]:
@@ -61,5 +84,10 @@ def plugins(kind: str) -> Iterator[tuple[str, Any]]:
         yield name, load(kind, name)
 
 
-def _owner(point: EntryPoint) -> str:
-    return point.dist.name if point.dist else "an unknown distribution"
+def _imported(value: str) -> Any:
+    """What `package.module:attribute.attribute [extras]` names (packaging.python.org, entry points specification)."""
+    module, _, attributes = re.sub(r"\s*\[.*\]$", "", value).partition(":")
+    loaded: Any = import_module(module.strip())
+    for attribute in filter(None, attributes.strip().split(".")):
+        loaded = getattr(loaded, attribute)
+    return loaded

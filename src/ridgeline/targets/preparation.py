@@ -61,15 +61,21 @@ def first_call(prepared: Prepared) -> Any:
     """Make the first call, wait for its result, and keep its time; returns the result."""
     before = time.perf_counter()
     result = prepared.call()
-    settle(prepared, result)
-    prepared.first_s = time.perf_counter() - before
+    settle(prepared, result, before)
     return result
 
 
-def settle(prepared: Prepared, result: Any) -> None:
-    """Find out from a first result how such results are waited for, wait for this one, and warn about what cannot be waited for."""
+def settle(prepared: Prepared, result: Any, began: float) -> None:
+    """Find out from a first result how such results are waited for, wait for this one, warn about what cannot be waited for, and keep its time.
+
+    Args:
+        began: `perf_counter` before the call.
+    """
+    prepared.first_s = time.perf_counter() - began
     found = synchronisation_of(result, given=prepared.waits_by, never=prepared.never_waits)
     prepared.synchronise, prepared.timer = found.wait, found.timer
     prepared.warnings += found.cautions
     if found.wait is not None:
         found.wait(result)
+        # The work went on while we found out how to wait for it: what that took may be in this time.
+        prepared.first_s = time.perf_counter() - began

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+from ridgeline.core import plugins
 from ridgeline.core.documents import to_builtins
 from ridgeline.targets import CommandSample, Prepared, TargetSpec, prepare
 
@@ -21,15 +22,19 @@ class _Held:
     current: Prepared | None = None
 
 
-def run_process(spec: TargetSpec, plan: ProcessPlan, report: Callable[[Any], None] | None = None) -> ProcessReport:
+def run_process(
+    spec: TargetSpec, plan: ProcessPlan, points: dict[str, dict[str, list[list[str]]]], report: Callable[[Any], None] | None = None
+) -> ProcessReport:
     """Load the target, make its first call, and measure the following.
 
     Args:
+        points: entry points as the parent found them.
         report: given pieces of samples in plain form as they come.
 
     Raises:
         RidgelineError: whatever is wrong with the target, in one line.
     """
+    plugins.take(points)
     return measured(prepare(spec), plan, None if report is None else (lambda piece: report(to_builtins(piece))))
 
 

@@ -7,9 +7,10 @@ another is measured.
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import Any
 
-from ridgeline.core import RidgelineError
+from ridgeline.core import RidgelineError, plugins
 from ridgeline.core.documents import from_builtins
 from ridgeline.machine import Limits, Worker
 from ridgeline.targets import CommandSample, worker_environment
@@ -26,6 +27,11 @@ _AGENT = "ridgeline.measurement.agent.bench"
 _LONGEST_S = 3600.0
 #: Seconds of one round of load.
 _LOAD_S = 0.5
+
+
+@cache
+def _points() -> dict[str, dict[str, list[tuple[str, str]]]]:
+    return plugins.found(("targets", "synchronisers"))
 
 
 def is_command(version: Version) -> bool:
@@ -62,7 +68,8 @@ class FreshProcess:
             pieces.append(from_builtins(plain, Piece))
 
         try:
-            found = self._worker.call(_AGENT + ":run_process", {"spec": self._version.spec, "plan": plan}, ProcessReport, on_report=hear)
+            given = {"spec": self._version.spec, "plan": plan, "points": _points()}
+            found = self._worker.call(_AGENT + ":run_process", given, ProcessReport, on_report=hear)
         except (RidgelineError, KeyboardInterrupt) as error:
             failure = str(error) if isinstance(error, RidgelineError) else "interrupted"
             if pieces or isinstance(error, RidgelineError):
