@@ -82,11 +82,12 @@ def read_json_lines(file: BinaryIO) -> Iterator[Entry | Unreadable]:
             if isinstance(found, _End):
                 yield from _ended(found, count, number)
                 return
-            count += 1
             yield _entry(found)
         except RidgelineError as error:
             cut = "" if line.endswith(b"\n") else ", which is cut short"
             yield Unreadable(id=f"line {number}{cut}", reason=str(error))
+        # One that cannot be read was told: what the last line says of the number is about lines that are not here at all.
+        count += 1
     yield Unreadable(id=f"line {number}", reason="the file was cut short: the last line, which says how many entries there are, is missing")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConnectionBlobs", "containing", "escaped", "execute", "insert_blobs", "named"]
 
-_DIGEST = re.compile(r'"blob":"([0-9a-f]{64})"')
+_DIGEST = re.compile(r'"blob":\s?"([0-9a-f]{64})"')
 # SQLite takes at least 999 bound values in a statement (sqlite.org/limits.html, 9).
 _MOST_BOUND = 500
 
