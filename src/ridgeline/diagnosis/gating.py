@@ -183,7 +183,17 @@ def error_of_each(suspects: int, family: int, *, confidence: float, tail: bool, 
 
 
 def check_of(
-    name: str, target: str, against: str, first: Look, second: Look | None, *, margin: float, tail: bool, series: Series, runs: Sequence[str] = ()
+    name: str,
+    target: str,
+    against: str,
+    first: Look,
+    second: Look | None,
+    *,
+    margin: float,
+    tail: bool,
+    series: Series,
+    runs: Sequence[str] = (),
+    stored: bool = False,
 ) -> GateCheck:
     """The check of one benchmark from its lookings.
 
@@ -191,16 +201,17 @@ def check_of(
         second: null where the first asked for none, or where there is nothing to measure again.
         margin, tail: as above.
         series: of this version, for metric and unit.
+        stored: nothing can be measured again: the first looking decides, and has to be as strict as a second.
     """
     decisive = second or first
-    verdict = _verdict(first, second, tail)
+    verdict = _verdict(first, first if stored else second, tail)
     compared = decisive.comparison
     return GateCheck(
         name=name, verdict=verdict, against=against, target=target, ratio=decisive.ratio, ratio_ci=decisive.interval,
         confidence=1 - 2 * decisive.error, detectable_ratio=compared.detectable_ratio if compared else None, before=decisive.before,
         now=decisive.now, metric=series.metric, unit=series.unit, better=series.better, margin=margin, suspected=suspicious(first, tail=tail),
         tail=decisive.tail, first=first.comparison, second=second.comparison if second else None, expected=decisive.expected,
-        because=_because(verdict, first, second, margin, series), warnings=compared.warnings if compared else series.cautions, runs=tuple(runs),
+        because=_because(verdict, decisive, _how(second, verdict, stored), margin, series), warnings=compared.warnings if compared else series.cautions, runs=tuple(runs),
     )  # fmt: skip
 
 
@@ -217,25 +228,27 @@ def _verdict(first: Look, second: Look | None, tail: bool) -> GateVerdict:
     return "fine" if decisive.fine else "inconclusive"
 
 
-def _because(verdict: GateVerdict, first: Look, second: Look | None, margin: float, series: Series) -> str:
-    decisive = second or first
+def _how(second: Look | None, verdict: GateVerdict, stored: bool) -> str:
+    if stored:
+        return "; stored values, which nothing could be measured against again"
+    if second is None:
+        return ""
+    return ", confirmed on processes of its own" if verdict in ("regression", "tail regression") else "; the suspicion is not confirmed"
+
+
+def _because(verdict: GateVerdict, look: Look, how: str, margin: float, series: Series) -> str:
     if verdict == "incomparable":
-        return decisive.incomparable
-    found = _size(decisive, series)
-    again = (
-        "" if second is None else " on processes of its own" if verdict in ("regression", "tail regression") else "; the suspicion is not confirmed"
-    )
-    if verdict == "regression":
-        return f"{found}, confirmed{again}"
+        return look.incomparable
+    found = _size(look, series)
+    if verdict in ("regression", "faster"):
+        return f"{found}{how}"
     if verdict == "tail regression":
-        return f"{found}, and its p99 is slower, confirmed{again}"
+        return f"{found}, and its p99 is slower{how}"
     if verdict == "fine":
-        return f"{found}: no slower than the margin of {100 * margin:g} %{again}"
-    if verdict == "faster":
-        return f"{found}{again}"
-    if decisive.interval is None:
-        return f"{found}: too little is known for an interval{again}"
-    return f"{found}: no regression is told from noise, and one beyond the margin is not excluded{again}"
+        return f"{found}: no slower than the margin of {100 * margin:g} %{how}"
+    if look.interval is None:
+        return f"{found}: too little is known for an interval{how}"
+    return f"{found}: no regression is told from noise, and one beyond the margin is not excluded{how}"
 
 
 def _size(look: Look, series: Series) -> str:
@@ -277,6 +290,6 @@ def _headline(report: GateReport, state: State) -> str:
         return "nothing was checked"
     counts = {verdict: len(report.of(verdict)) for verdict in dict.fromkeys(check.verdict for check in report.checks)}
     order = ("regression", "tail regression", "failed", "incomparable", "inconclusive", "fine", "faster", "new", "missing")
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if verdict in counts)  # type: ignore[index]
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if verdict in counts)
     total = len(report.checks)
     return f"{state}: {total} benchmark{'s' * (total != 1)} against {report.baseline}: {said}"
