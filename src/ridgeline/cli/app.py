@@ -47,8 +47,14 @@ class _Commands(click.Group):
     "70 our own fault, 130 interrupted, 143 ended by SIGTERM. Data goes to stdout, all else to stderr.",
 )
 @click.version_option(package_name="ridgeline", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Find the real bottleneck of a program or a model, and what removing it is worth."""
+    # The doctor tells what was left; every other start puts it back.
+    if context.invoked_subcommand != doctor.name:
+        from ridgeline.flows.left_over import put_back_settings
+
+        put_back_settings(lambda line, _: click.echo(f"ridgeline: {line}", err=True))
 
 
 for command in (diagnose, compare, probe, doctor, devices, log, show, diff, report, export_command, import_command, calc):

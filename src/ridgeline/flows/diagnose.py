@@ -17,6 +17,7 @@ from ridgeline.measurement.agent import PreparedReport
 from ridgeline.targets import TargetSpec, worker_environment
 
 from .instruments import Instruments, satisfy
+from .left_over import put_back_settings
 from .probe import probe
 from .records import Record, filled
 from .trying import Trying, experiment_of, try_changes
@@ -68,6 +69,7 @@ def diagnose(
         ReadError, UsageError, BackendUnavailable: see the message.
     """
     report = report or (lambda label, fraction: None)
+    put_back_settings(report)
     machine = read_machine()
     with Worker(limits=Limits(wall_s=_LONGEST_S), environment=worker_environment(spec)) as worker:
         report("preparing the target", None)

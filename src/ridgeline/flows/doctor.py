@@ -1,8 +1,8 @@
 """`doctor`: what can and cannot be measured here, why, what a diagnosis loses by it, and how to enable it.
 
-This module looks at the host (kernel, clocks, CPUs, memory); packages, places and devices are looked at in `doctor_software`. Each check is a small
-function of a root folder, so that a recorded tree of /proc and /sys can be examined. Sources: perf_event_open(2), proc(5), ptrace(2), the kernel's
-admin-guide (cpufreq, powercap, transhuge, cgroup v2).
+This module looks at the host (kernel, clocks, CPUs, memory); settings are looked at in `doctor_settings`, packages, places and devices in
+`doctor_software`. Each check is a small function of a root folder, so that a recorded tree of /proc and /sys can be examined. Sources:
+perf_event_open(2), proc(5), ptrace(2), the kernel's admin-guide (cpufreq, powercap, transhuge, cgroup v2).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from ridgeline.core import DoctorReport, Finding, Machine
 from ridgeline.machine import ClockWatch, read_machine
 
+from .doctor_settings import setting_findings
 from .doctor_software import software_findings
 
 __all__ = ["count_cycles", "doctor", "host_findings"]
@@ -36,7 +37,7 @@ def doctor(*, notebook: str | None = None) -> DoctorReport:
         notebook: location of the notebook whose place is checked; the default one if null.
     """
     machine = read_machine()
-    findings = (*host_findings(machine), *software_findings(notebook))
+    findings = (*host_findings(machine), *setting_findings(), *software_findings(notebook))
     return DoctorReport(machine=f"{machine.cpu_model}, {machine.cpus_usable} CPUs usable", fingerprint=machine.fingerprint, findings=findings)
 
 

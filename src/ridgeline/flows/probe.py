@@ -22,6 +22,8 @@ from ridgeline.core import Device, Machine, ReadError, UsageError
 from ridgeline.core.documents import decode, encode
 from ridgeline.machine import Worker, cache_directory, read_machine, software_versions, write_atomic
 
+from .left_over import put_back_settings
+
 __all__ = ["measure_here", "probe"]
 
 Report = Callable[[str, float | None], None]
@@ -43,6 +45,7 @@ def probe(*, quick: bool = False, refresh: bool = False, report: Report | None =
         TargetFailed: the child that measures ended.
     """
     say = report or (lambda label, fraction: None)
+    put_back_settings(say)
     machine = read_machine()
     try:
         directory = cache_directory("probe")

@@ -29,7 +29,6 @@ def machine(
     (tmp_path / "bin/nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(os, "geteuid", lambda uid=os.getuid(): uid)
     return laptop(tmp_path / "root", **{"dev/nvidiactl": ""})
 
 

@@ -2,10 +2,10 @@
 
 from .cold import CacheEmptier, forget_files
 from .soaking import Heat, SoakResult, read_heat, soak
-from .throttle import HeldBack, ThrottleWatch
+from .throttle import HeldBack, ThrottleWatch, Why
 from .tuning import LeftOver, left_over, read_settings, restore_left_over, tuned
 
 __all__ = [
-    "CacheEmptier", "Heat", "HeldBack", "LeftOver", "SoakResult", "ThrottleWatch", "forget_files", "left_over", "read_heat", "read_settings",
+    "CacheEmptier", "Heat", "HeldBack", "LeftOver", "SoakResult", "ThrottleWatch", "Why", "forget_files", "left_over", "read_heat", "read_settings",
     "restore_left_over", "soak", "tuned",
 ]  # fmt: skip

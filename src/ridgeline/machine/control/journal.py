@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from ridgeline.core import UsageError
-from ridgeline.core.home import home_directory
+from ridgeline.core.home import state_directory
 
 from ..processes import started
 from ..system_files import read
@@ -75,10 +75,12 @@ class BadJournal(Exception):
 
 
 def journal_directory() -> Path:
-    """`$RIDGELINE_STATE`, else `$XDG_STATE_HOME/ridgeline`, else `~/.local/state/ridgeline`; the folder `control` below it. Not made here."""
-    own, shared = os.environ.get("RIDGELINE_STATE"), os.environ.get("XDG_STATE_HOME", "")
-    base = Path(own) if own else (Path(shared) if os.path.isabs(shared) else home_directory() / ".local" / "state") / "ridgeline"
-    return base / "control"
+    """The folder of the journals, see `core.home.state_directory`. Not made here.
+
+    Raises:
+        UsageError: there is no home folder.
+    """
+    return state_directory("control")
 
 
 @contextlib.contextmanager
