@@ -6,6 +6,7 @@ import difflib
 
 import click
 
+from .bench import bench
 from .calc import calc
 from .compare import compare
 from .diagnose import diagnose
@@ -18,7 +19,7 @@ from .transfer import export_command, import_command
 __all__ = ["cli"]
 
 #: Commands of the design that this version does not have.
-_LATER = frozenset({"bench", "explore", "gate", "model", "plan", "predict", "read", "schedule", "serve", "try", "tune"})
+_LATER = frozenset({"explore", "gate", "model", "plan", "predict", "read", "schedule", "serve", "try", "tune"})
 
 
 class _Commands(click.Group):
@@ -57,5 +58,5 @@ def cli(context: click.Context) -> None:
         put_back_settings(lambda line, _: click.echo(f"ridgeline: {line}", err=True))
 
 
-for command in (diagnose, compare, probe, doctor, devices, log, show, diff, report, export_command, import_command, calc):
+for command in (diagnose, bench, compare, probe, doctor, devices, log, show, diff, report, export_command, import_command, calc):
     cli.add_command(command)

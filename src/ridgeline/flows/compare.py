@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, overload
 
 import msgspec
 
-from ridgeline.core import Caution, Comparison, ComparisonSet, Facts, RidgelineError, Run, UsageError
+from ridgeline.core import Caution, Comparison, ComparisonSet, RidgelineError, Run, UsageError
 from ridgeline.machine import read_machine
 
 from .comparing.here import compared_here, outputs_here
@@ -176,8 +176,7 @@ class _Job:
         same = _same_code(a, b, trees)
         found = msgspec.structs.replace(found, warnings=(*found.warnings, *seen.warnings, *same))
         if self.question.why:
-            facts = views_of(found, (a, b), _WHY_PART * amount.time_budget_s, amount.seed, self.report)
-            found = attributed(found, *facts)
+            found = attributed(found, views_of(found, (a, b), _WHY_PART * amount.time_budget_s, amount.seed, self.report))
         return self.closed(found, runs)
 
     def here(self, sides: Sequence[object], amount: Amount) -> Comparison:
@@ -207,10 +206,10 @@ class _Job:
             return self.kept(msgspec.structs.replace(found, command=self.line))
         runs = tuple(side.run for side in sides if side.run is not None)
         if question.why:
-            from .comparing.why import attributed
+            from .comparing.why import Views, attributed
 
-            facts = [[side.run.facts] if side.run is not None else list[Facts]() for side in sides]
-            found = attributed(found, *facts)
+            facts = [(side.run.facts,) if side.run is not None else () for side in sides]
+            found = attributed(found, Views(a=facts[0], b=facts[1]))
         return self.closed(msgspec.structs.replace(found, command=self.line), runs)
 
     def closed(self, found: Comparison, runs: Sequence[Run]) -> Comparison:

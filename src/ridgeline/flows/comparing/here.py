@@ -10,6 +10,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ridgeline.core import Caution, Column, Comparison, OutputCheck, Series, UsageError
@@ -73,7 +74,10 @@ def compared_here(calls: tuple[Call, Call], name: str, amount: Amount, report: R
         report("comparing", None)
         if enough(index + 1, judged):
             break
-    return enough.certain or judged(enough.final_confidence)
+    found = enough.certain or judged(enough.final_confidence)
+    # One word for both sides, with the reason.
+    others = tuple(caution for caution in found.warnings if caution.code != ONE_PROCESS.code)
+    return msgspec.structs.replace(found, warnings=(ONE_PROCESS, *others), reasons=(*found.reasons, enough.told.replace("processes", "blocks")))
 
 
 def outputs_here(calls: tuple[Call, Call], tolerance: float) -> OutputCheck:
@@ -125,5 +129,4 @@ def _series(medians: list[float], name: str) -> Series:
         values=Column(np.array(medians), "s"),
         process=Column(np.zeros(len(medians), np.int32), "count"),
         processes_known=False,
-        cautions=(ONE_PROCESS,),
     )

@@ -186,13 +186,11 @@ def _meanings(text: str) -> list[str]:
     there = os.path.lexists(os.path.expanduser(text))
     if _RUN.fullmatch(text):
         found.append("a run")
-    if text.lower().endswith(_TARGET_SUFFIXES) or _function(text):
-        found.append("a target")
-    elif there and not _program(text):
-        found.append("a result file")
-    elif not there and _words(text) and shutil.which(_words(text)[0]) is not None and len(_words(text)) > 1:
+    if not there and len(_words(text)) > 1 and shutil.which(_words(text)[0]) is not None:
         found.append("a command")
-    elif not there and text.lower().endswith((".json", ".jsonl", ".csv")):
+    elif text.lower().endswith(_TARGET_SUFFIXES) or _function(text):
+        found.append("a target")
+    elif (there and not _program(text)) or (not there and text.lower().endswith((".json", ".jsonl", ".csv"))):
         found.append("a result file")
     return found
 
@@ -230,7 +228,9 @@ def _apart(text: str, meanings: list[str]) -> str:
 def _what_is(text: str) -> str:
     if _program(text) or shutil.which(text) is not None:
         return f"{text!r}, which is a program"
-    if _words(text) and len(_words(text)) > 1:
+    if not _words(text):
+        return f"{text!r}, whose quotes do not close"
+    if len(_words(text)) > 1:
         return f"{text!r}, whose first word is no program"
     return f"{text!r}, which is no file, no run and no target"
 

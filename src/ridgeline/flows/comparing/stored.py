@@ -65,6 +65,8 @@ def compared_stored(
     """
     wanted = metric or ("latency" if a.run is not None and b.run is not None else None)
     sets = [_only(side.series, wanted) for side in (a, b)]
+    if _measured_together(a, b):
+        changing = {*changing, "workload"}
     if all(len(found.series) == 1 for found in sets) and sets[0].series[0].metric == sets[1].series[0].metric:
         one = compare_series(
             sets[0].series[0], sets[1].series[0], margin=margin, confidence=confidence, changing=changing, versions_differ=_versions_differ(a, b)
@@ -93,6 +95,12 @@ def _versions_differ(a: Opened, b: Opened) -> bool:
     dirty = any((run.commit or "").endswith("+dirty") for run in (a.run, b.run))
     same = a.run.commit == b.run.commit and a.run.facts.target.digest == b.run.facts.target.digest
     return not same or dirty
+
+
+def _measured_together(a: Opened, b: Opened) -> bool:
+    """Whether both are sides of one comparison: that they do the same work was said then."""
+    runs = [side.run for side in (a, b) if side.run is not None]
+    return len(runs) == 2 and all(run.verb == "compare" for run in runs) and len({(run.at, run.command) for run in runs}) == 1
 
 
 def _closed(found: Comparison, a: Opened, b: Opened, more: tuple[Caution, ...] = ()) -> Comparison:

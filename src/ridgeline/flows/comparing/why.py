@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NoReturn
 
 import msgspec
@@ -23,7 +23,7 @@ from ..instruments import Instruments, satisfy
 from .first_look import process_environment
 from .sides import LiveSide
 
-__all__ = ["attributed", "views_of"]
+__all__ = ["Views", "attributed", "views_of"]
 
 Report = Callable[[str, float | None], None]
 #: Processes of each version whose views are taken; with fewer than three there is no spread.
@@ -42,14 +42,27 @@ _NEEDS = (
 _TOLD = ("faster", "slower")
 
 
-def attributed(found: Comparison, a: Sequence[Facts], b: Sequence[Facts]) -> Comparison:
-    """The comparison with the parts that its difference comes from; facts of at least one process of each version."""
+class Views(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts of processes of both versions, and why there are none of some."""
+
+    a: tuple[Facts, ...] = ()
+    b: tuple[Facts, ...] = ()
+    failure: str = ""
+
+
+def attributed(found: Comparison, views: Views) -> Comparison:
+    """The comparison with the parts that its difference comes from."""
     whole = _whole(found)
-    seen = attribute(a, b, whole) if whole is not None else _nothing(found)
+    if whole is None:
+        seen = _nothing(found)
+    elif not views.a and views.failure:
+        seen = Attribution(warnings=(_not_attributed(views.failure),))
+    else:
+        seen = attribute(views.a, views.b, whole)
     return msgspec.structs.replace(found, why=seen.why, warnings=(*found.warnings, *seen.warnings))
 
 
-def views_of(found: Comparison, sides: tuple[LiveSide, LiveSide], seconds: float, seed: int, report: Report) -> tuple[list[Facts], list[Facts]]:
+def views_of(found: Comparison, sides: tuple[LiveSide, LiveSide], seconds: float, seed: int, report: Report) -> Views:
     """Facts of several processes of each version; none where there is no difference to explain.
 
     Args:
@@ -60,8 +73,9 @@ def views_of(found: Comparison, sides: tuple[LiveSide, LiveSide], seconds: float
         report: progress.
     """
     facts: tuple[list[Facts], list[Facts]] = ([], [])
-    if found.verdict not in _TOLD or _whole(found) is None:
-        return facts
+    failure = ""
+    if _whole(found) is None:
+        return Views()
     began, order = time.monotonic(), random.Random(seed)
     budget_s = max(_INSTRUMENTS_LEAST_S, _INSTRUMENTS_PART * seconds / (2 * _ROUNDS))
     for number in range(_ROUNDS):
@@ -69,29 +83,27 @@ def views_of(found: Comparison, sides: tuple[LiveSide, LiveSide], seconds: float
         if number and spent_s * (number + 1) / number > seconds and (number >= _ROUNDS_LEAST or spent_s > 3 * seconds):
             break
         report("looking into both versions", number / _ROUNDS)
-        taken: list[Facts | None] = [None, None]
-        for index in order.sample((0, 1), 2):
-            taken[index] = _views(sides[index], budget_s)
-        if taken[0] is not None and taken[1] is not None:
-            facts[0].append(taken[0])
-            facts[1].append(taken[1])
-    return facts
+        try:
+            taken = {index: _views(sides[index], budget_s) for index in order.sample((0, 1), 2)}
+        except RidgelineError as error:  # the comparison stands without its reasons
+            failure = str(error)
+            continue
+        facts[0].append(taken[0])
+        facts[1].append(taken[1])
+    return Views(a=tuple(facts[0]), b=tuple(facts[1]), failure=failure)
 
 
-def _views(side: LiveSide, budget_s: float) -> Facts | None:
-    """The views of one process; `None` where the target failed in it."""
-    try:
-        with Worker(limits=Limits(wall_s=_LONGEST_S), environment=process_environment(side), directory=side.directory) as worker:
-            prepared = worker.call("ridgeline.measurement.agent:prepare", {"spec": side.spec}, PreparedReport)
-            facts = Facts(target=prepared.info, machine=read_machine(), first_s=prepared.first_s)
-            instruments = Instruments(
-                spec=side.spec, worker=worker, budget_s=budget_s, samples=None, report=lambda label, fraction: None, probe=_no_probe,
-                directory=side.directory,
-            )  # fmt: skip
-            for need in _NEEDS:
-                facts = satisfy(need, instruments, facts)
-    except RidgelineError:
-        return None
+def _views(side: LiveSide, budget_s: float) -> Facts:
+    """The views of one process."""
+    with Worker(limits=Limits(wall_s=_LONGEST_S), environment=process_environment(side), directory=side.directory) as worker:
+        prepared = worker.call("ridgeline.measurement.agent:prepare", {"spec": side.spec}, PreparedReport)
+        facts = Facts(target=prepared.info, machine=read_machine(), first_s=prepared.first_s)
+        instruments = Instruments(
+            spec=side.spec, worker=worker, budget_s=budget_s, samples=None, report=lambda label, fraction: None, probe=_no_probe,
+            directory=side.directory,
+        )  # fmt: skip
+        for need in _NEEDS:
+            facts = satisfy(need, instruments, facts)
     return facts
 
 
@@ -118,5 +130,8 @@ def _nothing(found: Comparison) -> Attribution:
     else:
         seen = f" ({format_quantity(100 * abs(found.ratio - 1), '1')} %)" if found.ratio is not None else ""
         reason = f"the verdict is {found.verdict}{seen}"
-    message = f"nothing is attributed: {reason}"
-    return Attribution(warnings=(Caution(code="not-attributed", message=message, effect="where a difference comes from is not known"),))
+    return Attribution(warnings=(_not_attributed(reason),))
+
+
+def _not_attributed(reason: str) -> Caution:
+    return Caution(code="not-attributed", message=f"nothing is attributed: {reason}", effect="where a difference comes from is not known")

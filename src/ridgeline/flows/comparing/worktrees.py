@@ -75,9 +75,10 @@ def checked_out(
     top = _top(here)
     below = here.relative_to(top)
     commits = [_commit(top, revision) for revision in revisions]
-    _forget_abandoned(top)
     made: list[Path] = []
     with _scratch() as folder:
+        # Making the folder has removed those of killed runs.
+        _forget_abandoned(top)
         try:
             trees = []
             for index, (revision, commit) in enumerate(zip(revisions, commits, strict=True)):
