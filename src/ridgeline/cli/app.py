@@ -10,6 +10,8 @@ from .bench import bench
 from .calc import calc
 from .compare import compare
 from .diagnose import diagnose
+from .gate import gate
+from .history import history
 from .machine import devices, doctor, probe
 from .record import log
 from .report import report
@@ -19,7 +21,7 @@ from .transfer import export_command, import_command
 __all__ = ["cli"]
 
 #: Commands of the design that this version does not have.
-_LATER = frozenset({"explore", "gate", "model", "plan", "predict", "read", "schedule", "serve", "try", "tune"})
+_LATER = frozenset({"explore", "model", "plan", "predict", "read", "schedule", "serve", "try", "tune"})
 
 
 class _Commands(click.Group):
@@ -58,5 +60,5 @@ def cli(context: click.Context) -> None:
         put_back_settings(lambda line, _: click.echo(f"ridgeline: {line}", err=True))
 
 
-for command in (diagnose, bench, compare, probe, doctor, devices, log, show, diff, report, export_command, import_command, calc):
+for command in (diagnose, bench, compare, probe, doctor, devices, log, show, diff, report, export_command, import_command, calc, gate, history):
     cli.add_command(command)
