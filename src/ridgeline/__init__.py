@@ -11,11 +11,13 @@ from importlib import import_module
 
 #: Where each public name lives.
 _HOMES = {
+    "bench": "ridgeline.flows.bench",
     "compare": "ridgeline.flows.compare",
     "diagnose": "ridgeline.flows.diagnose",
     "doctor": "ridgeline.flows.doctor",
     "probe": "ridgeline.flows.probe",
     "stage": "ridgeline.measurement.stages.stage",
+    "BenchReport": "ridgeline.core",
     "Comparison": "ridgeline.core",
     "ComparisonSet": "ridgeline.core",
     "Device": "ridgeline.core",
@@ -27,8 +29,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "compare", "diagnose",
-    "doctor", "probe", "stage",
+    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__",
+    "bench", "compare", "diagnose", "doctor", "probe", "stage",
 ]  # fmt: skip
 
 

@@ -1,3 +1,4 @@
+from .core import BenchReport as BenchReport
 from .core import Comparison as Comparison
 from .core import ComparisonSet as ComparisonSet
 from .core import Device as Device
@@ -6,6 +7,7 @@ from .core import Facts as Facts
 from .core import Quantity as Quantity
 from .core import RidgelineError as RidgelineError
 from .core import Run as Run
+from .flows.bench import bench as bench
 from .flows.compare import compare as compare
 from .flows.diagnose import diagnose as diagnose
 from .flows.doctor import doctor as doctor
@@ -13,8 +15,8 @@ from .flows.probe import probe as probe
 from .measurement.stages.stage import stage as stage
 
 __all__ = [
-    "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__", "compare", "diagnose",
-    "doctor", "probe", "stage",
+    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__",
+    "bench", "compare", "diagnose", "doctor", "probe", "stage",
 ]  # fmt: skip
 
 __version__: str

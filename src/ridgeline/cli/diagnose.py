@@ -1,15 +1,8 @@
-"""`ridgeline diagnose TARGET`: the main job.
-
-Options of ours come before TARGET; what follows a target that takes arguments (`file.py ARGS…`, `-- COMMAND ARGS…`) belongs to it, untouched.
-A target that takes none (`model.onnx`, `model.tflite`, `model.xml`, `file.py:function`) may have our options behind it as well.
-"""
+"""`ridgeline diagnose TARGET`: the main job."""
 
 from __future__ import annotations
 
 import math
-import shlex
-import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +15,7 @@ from ridgeline.reporting import html_report, page
 from .options import colour_option, json_option, notebook_options, opened, quiet_option
 from .output import STDOUT, emit_document, emit_html, emit_page, reserve_html, stdout_options
 from .progress import progress
+from .target_command import TargetCommand, named_target
 
 if TYPE_CHECKING:
     from ridgeline.flows.trying import Trying
@@ -29,53 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["diagnose"]
 
 _FAILED, _INCONCLUSIVE = 1, 3
-# Fills the place of TARGET where a command stands behind `--`; never looked at.
-_NO_TARGET = "--"
-_NO_PROGRAMS = (".onnx", ".tflite", ".xml", ".py")
 
 
-class _TargetCommand(click.Command):
-    """Sorts arguments into ours and the target's before click reads them."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Fill `target` and `arguments`; a command line after `--` has no target but only arguments."""
-        ctx.meta["ridgeline.line"] = shlex.join(["ridgeline", "diagnose", *args])
-        ctx.allow_interspersed_args = False
-        options_only = click.Command(self.name, params=[param for param in self.params if isinstance(param, click.Option)])
-        _, rest, _ = options_only.make_parser(ctx).parse_args(list(args))
-        ours = args[: len(args) - len(rest)]
-        if ours and ours[-1] == "--":
-            if not rest:
-                raise click.UsageError("nothing stands behind --, where a command was expected", ctx)
-            ctx.meta["ridgeline.command"] = True
-            return super().parse_args(ctx, [*ours, _NO_TARGET, *rest])
-        # `file.py` takes arguments; of every other form they would have no meaning, so that what follows can only be ours.
-        ctx.allow_interspersed_args = bool(rest) and not rest[0].endswith(".py")
-        if rest and not _other_form(rest[0]) and shutil.which(rest[0]) is not None:
-            raise click.UsageError(f"{rest[0]} is a program, and a program goes after --; did you mean {_after_dashes(ours, rest)}?", ctx)
-        try:
-            left = super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            if not rest or _other_form(rest[0]):
-                raise
-            message = f"no such option {error.option_name}; if {rest[0]} is a program: {_after_dashes(ours, rest)}"
-            raise click.UsageError(message, ctx) from error
-        if ctx.allow_interspersed_args and ctx.params.get("arguments"):
-            found = " ".join(ctx.params["arguments"])
-            raise click.UsageError(f"{ctx.params['target']} takes no arguments; found: {found}", ctx)
-        return left
-
-
-def _other_form(target: str) -> bool:
-    """Whether a target is written as a model, a Python file or a function, none of which is a program even where it may be executed."""
-    return ":" in target or target.lower().endswith(_NO_PROGRAMS)
-
-
-def _after_dashes(ours: Sequence[str], command: Sequence[str]) -> str:
-    return f"`{shlex.join(['ridgeline', 'diagnose', *ours, '--', *command])}`"
-
-
-@click.command(cls=_TargetCommand, no_args_is_help=True, options_metavar="[OPTIONS]")
+@click.command(cls=TargetCommand, no_args_is_help=True, options_metavar="[OPTIONS]")
 @click.argument("target", metavar="TARGET|--", required=True)
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--input", "input_path", metavar="FILE|DIR", help="Inputs of a model: .npy, .npz, or a directory of them. [default: generated]")
@@ -131,7 +81,7 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
         raise UsageError("a time budget in seconds", found=str(given["time_budget"]), remedy="give a finite number")
     _check_trying(given)
     file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))
-    target = None if ctx.meta.get("ridgeline.command") else given["target"]
+    target = named_target(ctx, given)
     facts: list[Facts] = []
     diagnosis = _measured(target, given, facts, ctx.meta.get("ridgeline.line", ""))
     _write(diagnosis, facts, given, file)

@@ -1,7 +1,7 @@
 """Nouns in, text out: the page of a diagnosis and of everything else, as terminal text, Markdown or one HTML file. Nothing here prints."""
 
-from .comparison_page import comparison_page
 from .bench_page import bench_page
+from .comparison_page import comparison_page
 from .diagnosis_page import page
 from .gate_page import gate_comment, gate_page
 from .history_page import history_page
@@ -18,8 +18,8 @@ from .run_recipe import recipe_script, with_recipe
 from .terminal import terminal
 
 __all__ = [
-    "MADE_BY", "Bars", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "bench_page", "calc_list_page", "calc_page",
-    "comparison_page", "comparison_table", "devices_page", "diff_page", "doctor_page", "format_cell", "gate_comment",
+    "MADE_BY", "Bars", "Cell", "Column", "Item", "Items", "Page", "Pair", "Pairs", "Paragraph", "Section", "Table", "bench_page", "calc_list_page",
+    "calc_page", "comparison_page", "comparison_table", "devices_page", "diff_page", "doctor_page", "format_cell", "gate_comment",
     "gate_page", "history_page", "html", "html_report", "inline", "junit_xml", "log_table",
     "markdown", "page", "probe_page", "promises_page", "recipe_script", "run_page", "run_report", "terminal", "with_recipe",
 ]  # fmt: skip

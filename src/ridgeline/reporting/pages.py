@@ -7,7 +7,9 @@ from typing import Protocol
 
 from ridgeline.core import Ceiling, Device, DoctorReport, Finding, Quantity, Run
 from ridgeline.core.units import format_quantity
+from ridgeline.diagnosis.benched import bench_report
 
+from .bench_page import bench_page
 from .diagnosis_page import page
 from .page import (
     Block,
@@ -75,6 +77,8 @@ def run_page(run: Run) -> Page:
     """One stored run: the page of its diagnosis, or what was measured if none was drawn."""
     if run.diagnosis is not None:
         return page(run.diagnosis)
+    if run.bench is not None:
+        return bench_page(bench_report(run))
     rows = (
         Pair(label="run", cell=words(run.id)),
         Pair(label="verb", cell=words(run.verb)),

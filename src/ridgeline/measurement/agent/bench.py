@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ridgeline.core import plugins
+from ridgeline.core import Caution, plugins
 from ridgeline.core.documents import to_builtins
 from ridgeline.targets import CommandSample, Prepared, TargetSpec, prepare
 
 from ..bench.plan import ProcessPlan
 from ..bench.process import measure_process
 from ..bench.report import Piece, PreparedCommand, ProcessReport
+
+if TYPE_CHECKING:
+    from ridgeline.targets import DeviceTimer
 
 __all__ = ["load", "measured", "prepare_command", "prepare_load", "run_command", "run_process"]
 
@@ -40,13 +43,31 @@ def run_process(
 
 def measured(prepared: Prepared, plan: ProcessPlan, hand_over: Callable[[Piece], None] | None = None) -> ProcessReport:
     """Measure a prepared target in this process."""
-    before = None
+    inputs = prepared.inputs if prepared.inputs is not None and len(prepared.inputs.names) > 1 else None
+    timer = prepared.timer() if prepared.timer is not None else None
+    input_of = inputs.order(plan.seed) if inputs is not None else None
+    steps: list[Callable[[int], Any]] = []
+    if inputs is not None and input_of is not None:
+        select, number_of = inputs.select, input_of
+        steps.append(lambda index: select(number_of(index)))
     if plan.cache == "cold":
         from ridgeline.machine.control import CacheEmptier  # late: it brings numpy, which a target may not need
 
         empty = CacheEmptier()
-        before = lambda index: empty()  # noqa: E731
-    found = measure_process(prepared.call, plan, synchronise=prepared.synchronise, before=before, hand_over=hand_over)
+        steps.append(lambda index: empty())
+    if timer is not None:
+        begin = timer.begin
+        steps.append(lambda index: begin())
+    found = measure_process(
+        prepared.call,
+        plan,
+        synchronise=_ending(timer, prepared.synchronise),
+        before=_all(steps),
+        before_batch=_all([*steps[: int(inputs is not None)], *([lambda index: timer.close()] if timer is not None else [])]),
+        input_of=input_of,
+        hand_over=hand_over,
+    )
+    device = timer.read() if timer is not None else None
     return ProcessReport(
         info=prepared.info,
         first_s=prepared.first_s,
@@ -54,8 +75,40 @@ def measured(prepared: Prepared, plan: ProcessPlan, hand_over: Callable[[Piece],
         pieces=tuple(found.pieces),
         batches=found.batches.tobytes(),
         overhead=found.overhead,
-        warnings=tuple(prepared.warnings),
+        warnings=(*prepared.warnings, *_device_cautions(timer)),
+        input_names=inputs.names if inputs is not None else (),
+        device=b"" if device is None else device.tobytes(),
     )
+
+
+def _ending(timer: DeviceTimer | None, wait: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    """What is done with a result: the device's clock is told that the call has returned, then the result is waited for."""
+    if timer is None or wait is None:
+        return wait
+    end, waits = timer.end, wait
+
+    def ended(result: Any) -> None:
+        end(result)
+        waits(result)
+
+    return ended
+
+
+def _all(steps: list[Callable[[int], Any]]) -> Callable[[int], Any] | None:
+    if len(steps) < 2:
+        return steps[0] if steps else None
+
+    def each(index: int) -> None:
+        for step in steps:
+            step(index)
+
+    return each
+
+
+def _device_cautions(timer: DeviceTimer | None) -> tuple[Caution, ...]:
+    if timer is None or not timer.problem:
+        return ()
+    return (Caution(code="no-device-time", message=timer.problem, effect="only the host's clock timed the calls"),)
 
 
 def prepare_command(spec: TargetSpec) -> PreparedCommand:

@@ -42,6 +42,7 @@ class ProcessColumns:
         warmup: samples before the steady state; 0 where there is none.
         batch_s, batch_calls: seconds of a call in each batch, and calls in it, shape (m,).
         block: most samples that counters were read around.
+        device_s: seconds of each sample by the device's own clock, shape (n,); null without one.
     """
 
     start_ns: Ints
@@ -53,9 +54,10 @@ class ProcessColumns:
     batch_s: Floats
     batch_calls: Ints
     block: int = 1
+    device_s: Floats | None = None
 
 
-def columns_of(pieces: Sequence[Piece], batches: bytes = b"") -> ProcessColumns:
+def columns_of(pieces: Sequence[Piece], batches: bytes = b"", device: bytes = b"") -> ProcessColumns:
     """The columns of a process that took samples by itself."""
     parts = [_part(piece) for piece in pieces]
     names = (*_SPREAD, *_LAID, "gc_collections", "gc_s")
@@ -71,6 +73,7 @@ def columns_of(pieces: Sequence[Piece], batches: bytes = b"") -> ProcessColumns:
         batch_s=(batch[:, 1] - batch[:, 0]) / batch[:, 2] / 1e9,
         batch_calls=batch[:, 2],
         block=max((part.block for part in parts), default=1),
+        device_s=np.frombuffer(device, np.float64) if len(device) == 8 * len(wall) and device else None,
     )
 
 

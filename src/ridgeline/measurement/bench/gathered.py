@@ -141,6 +141,7 @@ class Gathered:
             cache=self._cache,
             soaked_s=self.soaked_s,
             seed=self._seed,
+            device_s=_column([part.device_s for part in parts], "s"),
             target=self.target,
             cautions=tuple(self._cautions.values()),
         )

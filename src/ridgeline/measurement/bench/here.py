@@ -41,7 +41,7 @@ def bench_here(call: Callable[[], Any], name: str, plan: BenchPlan, *, seed: int
     report = measured(prepared, ProcessPlan(seconds=seconds, most_s=seconds, samples=plan.samples, cache=plan.cache, seed=seed))
     gathered.target = report.info
     gathered.add(
-        columns_of(report.pieces, report.batches),
+        columns_of(report.pieces, report.batches, report.device),
         start_ns=began_ns,
         first_s=report.first_s,
         load_s=None,

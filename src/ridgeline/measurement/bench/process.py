@@ -55,6 +55,7 @@ def measure_process(
     *,
     synchronise: Callable[[Any], Any] | None = None,
     before: Callable[[int], Any] | None = None,
+    before_batch: Callable[[int], Any] | None = None,
     input_of: Callable[[int], int] | None = None,
     hand_over: Callable[[Piece], None] | None = None,
 ) -> Measured:
@@ -65,6 +66,7 @@ def measure_process(
         plan: how long.
         synchronise: waits for a call's result.
         before: called with the sample's number outside the timed interval.
+        before_batch: the same before a batch, with the number of samples so far.
         input_of: which input the sample of a number uses.
         hand_over: given pieces at most every half second, so that an end loses no more.
     """
@@ -75,7 +77,7 @@ def measure_process(
         looked = min(_LOOKED_AT, plan.samples or _LOOKED_AT)
         while taker.count < looked and (taker.count == 0 or plan.samples or time.monotonic_ns() - began < plan.most_s * 1e9):
             taker.samples(1, inner=1, block=1)
-        shape = _shaped(plan, taker.typical_s(), overhead.timer_s, batches=before is None)
+        shape = _shaped(plan, taker.typical_s(), overhead.timer_s, batches=plan.cache == "warm", each=before is not None)
         deadline = began + int(shape.seconds * 1e9)
         for index in range(shape.rounds):
             share = (index + 1) / shape.rounds
@@ -84,6 +86,8 @@ def measure_process(
             if wanted > 0 and (until is None or time.monotonic_ns() < deadline):
                 taker.samples(wanted, inner=shape.inner, block=shape.block, until=until)
             for _ in range(shape.batches_a_round):
+                if before_batch is not None:
+                    before_batch(taker.count + len(taker.found.batches) // 3)
                 taker.batch(shape.batch_size)
     if synchronise is not None:
         waits = synchronising_s(call, synchronise)
@@ -111,7 +115,7 @@ class _Shape:
         return _BATCH_PART if self.batches_a_round else 0.0
 
 
-def _shaped(plan: ProcessPlan, typical_s: float, timer_s: float, *, batches: bool) -> _Shape:
+def _shaped(plan: ProcessPlan, typical_s: float, timer_s: float, *, batches: bool, each: bool) -> _Shape:
     """Sizes of everything, from how long a call takes."""
     typical_s = max(typical_s, 1e-9)
     seconds = min(max(plan.seconds, plan.calls * typical_s), max(plan.seconds, plan.most_s))
@@ -124,7 +128,7 @@ def _shaped(plan: ProcessPlan, typical_s: float, timer_s: float, *, batches: boo
         seconds=seconds,
         rounds=rounds,
         inner=inner,
-        block=max(1, min(1000, round(_COUNTERS_PART * _COUNTERS_S / (inner * typical_s)))) if batches else 1,
+        block=max(1, min(1000, round(_COUNTERS_PART * _COUNTERS_S / (inner * typical_s)))) if not each else 1,
         batch_size=size,
         batches_a_round=number // rounds,
     )

@@ -78,7 +78,7 @@ class FreshProcess:
         finally:
             self._worker.kill()
         gathered.target, gathered.input_names = found.info, found.input_names
-        columns = columns_of(found.pieces, found.batches)
+        columns = columns_of(found.pieces, found.batches, found.device)
         gathered.add(columns, start_ns=start_ns, first_s=found.first_s, load_s=found.load_s, overhead=found.overhead, cautions=found.warnings)
         return found.load_s + (found.first_s or 0.0)
 

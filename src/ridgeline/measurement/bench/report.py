@@ -51,6 +51,7 @@ class ProcessReport(msgspec.Struct, frozen=True, kw_only=True):
         batches: native int64, shape (m, 3): start and end in ns, calls.
         overhead: null where every call is a process of its own.
         input_names: names of the inputs, empty where there is one.
+        device: native float64, seconds of each sample by the device's own clock; empty without one.
     """
 
     info: TargetInfo
@@ -61,6 +62,7 @@ class ProcessReport(msgspec.Struct, frozen=True, kw_only=True):
     overhead: OverheadTimes | None = None
     warnings: tuple[Caution, ...] = ()
     input_names: tuple[str, ...] = ()
+    device: bytes = b""
 
 
 class PreparedCommand(msgspec.Struct, frozen=True, kw_only=True):
