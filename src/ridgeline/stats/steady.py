@@ -2,9 +2,10 @@
 
 Decides which samples are warm-up; how long to go on measuring is the harness's business. The log times, with lone spikes taken out by a running
 median of five, are cut into the segments that minimise Σ (squared error ÷ σ²) + 6 ln n a segment. σ comes from differences of neighbours, so
-that the levels themselves do not widen it. Segments from the end backwards belong to the steady state while their medians are level with the
-last one; pieces of fewer than 8 calls between level ones are hiccups. Source of the method and of the demand that the steady part be a
-quarter of the series: E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017.
+that the levels themselves do not widen it. Segments from the end backwards belong to the steady state until one is shown to differ from the last one
+by more than the tolerance; pieces of fewer than 8 calls between level ones are hiccups. Sources: E. Barrett et al., "Virtual machine warmup blows hot
+and cold", OOPSLA 2017 (segments); L. Traini et al., "Towards effective assessment of steady state performance in Java software", Empirical
+Software Engineering 28, 2022 (5 % that an interval must leave out; the steady part begins before the last sixth).
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ __all__ = ["LEAST_STEADY", "Segment", "moves_one_way", "segments", "steady_start
 #: Fewest calls from which a steady state is read, and fewest calls a steady state is made of.
 LEAST_STEADY = 8
 #: Longest series that is partitioned call by call; a longer one is first reduced to this many block medians.
-_MOST = 2000
+_MOST = 750
+#: Part of the series that a steady state holds for at the least.
+_LEAST_PART = 1 / 6
+#: Chance of calling two equal levels different, before the tolerance.
+_ALPHA = 0.05
+#: A line through the steady part that climbs by this many times the tolerance is no level; it is read from so many calls.
+_CLEARLY, _MOST_OF_LINE = 1.5, 120
+#: Batches of a piece whose means tell how sure its own mean is, and the fewest calls of a batch.
+_BATCHES, _LEAST_OF_BATCH = 10, 4
 #: Times ln n: price of one more segment. Twice to three times what independent noise would need, since call times depend on each other.
 _PENALTY = 6.0
 
@@ -51,16 +60,17 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     median: float
 
 
-def steady_start(values: Values, tolerance: float = 0.02) -> int | None:
+def steady_start(values: Values, tolerance: float = 0.05) -> int | None:
     """Index of the first call of the steady state, or `None` if there is none.
 
     Args:
         values: call times in order, shape (n,), > 0. The very first call may be among them.
-        tolerance: relative difference up to which two levels are the same; raised to 1.5 × the spread (1.4826 MAD) around the trend of
-            the last quarter if that is wider, since a level within the noise is not another state.
+        tolerance: relative difference up to which two levels are the same; a larger one counts where the 95 % interval of the difference leaves
+            out the tolerance, so that noise is not another state.
 
     Returns:
-        0 if the series is steady from the start. `None` below 8 calls, or where the last level holds for less than a quarter of the series.
+        0 if the series is steady from the start. `None` below 8 calls, or where the last level holds for less than a sixth of the series, or is
+        no level but moves by 1.5 times the tolerance.
 
     Raises:
         UsageError: a time that is not above zero.
@@ -74,15 +84,49 @@ def steady_start(values: Values, tolerance: float = 0.02) -> int | None:
     if array.size < LEAST_STEADY:
         return None
     *earlier, last = _without_stragglers(segments(array))
-    band = max(math.log1p(tolerance), 1.5 * _spread_at_end(np.log(array)))
+    logs = np.log(array)
+    level, band = _level(logs[last.start : last.stop]), math.log1p(tolerance)
     start = last.start
     for piece in reversed(earlier):
-        if abs(math.log(piece.median / last.median)) <= band:
+        if not _differs(_level(logs[piece.start : piece.stop]), level, band):
             start = piece.start
         elif piece.stop - piece.start >= LEAST_STEADY:
             break
         # A shorter piece is a hiccup if the level was there before it, and warm-up if not: `start` moves past it only in the first case.
-    return start if array.size - start >= max(LEAST_STEADY, array.size // 4) else None
+    if array.size - start < max(LEAST_STEADY, array.size * _LEAST_PART) or _moves(logs[start:], band):
+        return None
+    return start
+
+
+def _moves(logs: NDArray[np.float64], band: float) -> bool:
+    """Whether what looks level piece by piece moves by clearly more than the tolerance from its first call to its last."""
+    kept = thinned(logs, _MOST_OF_LINE)
+    slope, low, high = theil_sen_slope(kept)
+    sure = min(abs(low), abs(high)) if low * high > 0 else 0.0
+    return abs(slope) * kept.size > _CLEARLY * band and sure * kept.size > band
+
+
+def _level(logs: NDArray[np.float64]) -> tuple[float, float]:
+    """(mean of the logarithms, half-width of its 95 % interval), outliers pulled in to the middle nine tenths.
+
+    The spread of the means of batches holds what neighbours have in common; of few calls there is only that of the calls themselves.
+    Source: B. Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30, 1982.
+    """
+    held = np.clip(logs, *np.quantile(logs, [0.05, 0.95])) if logs.size >= 2 * _BATCHES else logs
+    count = min(_BATCHES, logs.size // _LEAST_OF_BATCH)
+    means = np.add.reduceat(held, edges := np.linspace(0, held.size, count + 1).astype(np.intp)[:-1]) if count >= _LEAST_OF_BATCH else held
+    if count >= _LEAST_OF_BATCH:
+        means = means / np.diff([*edges, held.size])
+    if means.size < 2:
+        return float(held.mean()), 0.0
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(means.size - 1, 1 - _ALPHA / 2)) * float(means.std(ddof=1)) / math.sqrt(means.size)
+    return float(held.mean()), half
+
+
+def _differs(one: tuple[float, float], other: tuple[float, float], band: float) -> bool:
+    return abs(one[0] - other[0]) - math.hypot(one[1], other[1]) > band
 
 
 def moves_one_way(values: Values) -> bool:
@@ -119,15 +163,6 @@ def _without_stragglers(pieces: tuple[Segment, ...]) -> tuple[Segment, ...]:
         if pieces[count - 1].stop - pieces[count - 1].start >= LEAST_STEADY:
             return pieces[:count]
     return pieces
-
-
-def _spread_at_end(logs: NDArray[np.float64]) -> float:
-    """1.4826 MAD around a robust line through the last quarter: noise and slow wandering, but not drift."""
-    end = logs[-max(LEAST_STEADY, logs.size // 4) :]
-    slope = theil_sen_slope(thinned(end, 200))[0]
-    kept = thinned(end, 200)
-    residuals = kept - slope * np.arange(kept.size)
-    return 1.4826 * float(np.median(np.abs(residuals - np.median(residuals))))
 
 
 def segments(values: Values) -> tuple[Segment, ...]:
