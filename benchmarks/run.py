@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "import-time": ("import_time.py", ["--repetitions", "11"], ["--repetitions", "41"]),
     "stage-cost": ("stage_cost/run.py", ["--repetitions", "101"], ["--repetitions", "501"]),
+    "cold-caches": ("control/cold.py", ["--repetitions", "15"], ["--repetitions", "101"]),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     "work-counters": ("work_counters/run.py", [], []),
