@@ -4,7 +4,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact, hypergeom
 
@@ -24,6 +24,7 @@ def test_the_lady_tasting_tea() -> None:
     assert more_often(*masks(8, 4, 4, 3)) == pytest.approx(17 / 70)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_one_stratum_is_fishers_exact_test(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 60))
@@ -33,6 +34,7 @@ def test_one_stratum_is_fishers_exact_test(data: st.DataObject) -> None:
     assert more_often(*masks(n, m, k, both)) == pytest.approx(fisher_exact(table, alternative="greater")[1], rel=1e-9, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 2)), min_size=1, max_size=80))
 def test_strata_add_up(items: list[tuple[bool, bool, int]]) -> None:
     marked, chosen, strata = (np.array(column) for column in zip(*items, strict=True))

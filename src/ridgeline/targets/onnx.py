@@ -63,6 +63,7 @@ def prepare_onnx(spec: TargetSpec, transform: Transform | None = None) -> Prepar
         call=lambda: run(None, arrays),
         info=model_info(spec, "onnx", threads=threads, inputs=feeds.descriptions, providers=tuple(session.get_providers())),
         flavour=OnnxFlavour(model_path=path, feeds=arrays, outputs=outputs, threads=threads, session_options=options, providers=(_PROVIDER,)),
+        inputs=feeds.inputs(arrays, list(arrays)),
         warnings=list(feeds.cautions),
         user_files=(path,),
     )

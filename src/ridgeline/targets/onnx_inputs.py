@@ -6,8 +6,9 @@ Sizes that the model leaves open are bound by `--shape`, batch-like ones are 1, 
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from ridgeline.core import Caution, UsageError
 
 from .input_slot import InputSlot
-from .onnx_files import read_inputs
+from .inputs import Inputs
+from .onnx_files import fitting, read_each
 from .spec import TargetSpec
 
 __all__ = ["Feeds", "feeds_for", "trial_feeds"]
@@ -39,9 +41,11 @@ _RATE = re.compile(r"^(sr|sample_?rate|sampling_?rate)$", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class Feeds:
-    """Arrays for one call.
+    """Arrays for one call, and for others where there are many inputs.
 
     Attributes:
+        arrays: of the first input.
+        each: name of an input → its arrays; the first among them. Empty where inputs are generated.
         descriptions: such as `x: float32[1,3,224,224] (synthetic)`.
         guesses: axis → size, where a size was guessed and another may have to be tried.
     """
@@ -50,10 +54,28 @@ class Feeds:
     descriptions: tuple[str, ...]
     cautions: tuple[Caution, ...] = ()
     guesses: dict[str, int] = field(default_factory=dict)
+    each: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
+
+    def of_one_shape(self) -> bool:
+        """Whether all inputs have the shapes of the first."""
+        shapes = {name: array.shape for name, array in self.arrays.items()}
+        return all({name: array.shape for name, array in other.items()} == shapes for other in self.each.values())
+
+    def inputs(self, given: dict[Any, NDArray[Any]], keys: Sequence[Any]) -> Inputs | None:
+        """Inputs to select from, `None` where there is one.
+
+        Args:
+            given: what every call reads; changed when another input is selected.
+            keys: in `given`, of the arrays in the order of the model's inputs.
+        """
+        if len(self.each) < 2:
+            return None
+        choices = [dict(zip(keys, arrays.values(), strict=True)) for arrays in self.each.values()]
+        return Inputs(names=tuple(self.each), select=lambda number: given.update(choices[number]))
 
 
 def feeds_for(slots: Sequence[InputSlot], spec: TargetSpec, attempt: int = 0) -> Feeds:
-    """Arrays for every input: from `spec.input` where it is given, else generated.
+    """Arrays for every input: from `spec.input` or the function `spec.inputs` where one is given, else generated.
 
     Args:
         attempt: which of the usual sizes to take for open axes, from 0.
@@ -61,13 +83,8 @@ def feeds_for(slots: Sequence[InputSlot], spec: TargetSpec, attempt: int = 0) ->
     Raises:
         UsageError: a file or shape that does not fit the model.
     """
-    if spec.input is not None:
-        if spec.shapes:
-            raise UsageError("--input or --shape", found="both", remedy="leave out --shape: the files have their own")
-        arrays = read_inputs(spec.input, slots)
-        _refuse_empty(slots, arrays)
-        descriptions = tuple(_described(name, array) for name, array in arrays.items())
-        return Feeds(arrays=arrays, descriptions=descriptions, cautions=_not_finite(arrays))
+    if spec.input is not None or spec.inputs:
+        return _given(slots, spec)
     bound = _Bound(slots, spec, attempt)
     rng = np.random.default_rng(spec.seed)
     shapes = {slot.name: bound.shape(slot) for slot in slots}
@@ -77,6 +94,38 @@ def feeds_for(slots: Sequence[InputSlot], spec: TargetSpec, attempt: int = 0) ->
     _refuse_empty(slots, arrays)
     descriptions = tuple(f"{_described(name, array)} (synthetic)" for name, array in arrays.items())
     return Feeds(arrays=arrays, descriptions=descriptions, cautions=_cautions(arrays, bound), guesses=bound.guesses)
+
+
+def _given(slots: Sequence[InputSlot], spec: TargetSpec) -> Feeds:
+    if spec.shapes:
+        raise UsageError("--input or --shape", found="both", remedy="leave out --shape: the files have their own")
+    cautions: list[Caution] = []
+    each = read_each(spec.input, slots) if spec.input is not None else _made(slots, spec, cautions)
+    for arrays in each.values():
+        _refuse_empty(slots, arrays)
+        cautions += [] if cautions else _not_finite(arrays)
+    first = next(iter(each.values()))
+    more = f", the first of {len(each)}" if len(each) > 1 else ""
+    descriptions = tuple(_described(name, array) + more for name, array in first.items())
+    return Feeds(arrays=dict(first), each=each, descriptions=descriptions, cautions=tuple(cautions))
+
+
+def _made(slots: Sequence[InputSlot], spec: TargetSpec, cautions: list[Caution]) -> dict[str, dict[str, NDArray[Any]]]:
+    """Inputs that a function of the user returns: each the array of the only input, or a dict input → array."""
+    from .functions import load_function
+    from .inputs import gathered
+
+    place = os.path.basename(spec.inputs)
+    chosen = gathered(load_function(spec.inputs)(), place)
+    cautions += chosen.cautions
+    each = {}
+    for name, item in chosen.items.items():
+        given = item if isinstance(item, Mapping) else {slots[0].name: item} if len(slots) == 1 else None
+        if given is None:
+            names = ", ".join(slot.name for slot in slots)
+            raise UsageError(f"a dict of the inputs {names}", found=f"a {type(item).__name__} as input {name} of {place}", remedy="return dicts")
+        each[name] = fitting({str(key): np.asarray(array) for key, array in given.items()}, slots, f"input {name} of {place}")
+    return each
 
 
 def trial_feeds(slots: Sequence[InputSlot], spec: TargetSpec, first: Feeds, attempt: Callable[[dict[str, NDArray[Any]]], str]) -> Feeds:

@@ -79,8 +79,9 @@ def prepare_openvino(spec: TargetSpec, transform: Transform | None = None) -> Pr
     if feeds.guesses:
         feeds = trial_feeds(slots, spec, feeds, lambda arrays: _attempt(core, path, [arrays[slot.name] for slot in slots], properties))
     arrays = dict(enumerate(feeds.arrays[slot.name] for slot in slots))
-    open_sizes = bool(model.is_dynamic())
-    _reshape(model, arrays, path)
+    open_sizes, alike = bool(model.is_dynamic()), feeds.of_one_shape()
+    if alike:
+        _reshape(model, arrays, path)
 
     def compiled(more: Mapping[str, Any]) -> Any:
         return _compiled(core, model, {**properties, **more}, path)
@@ -91,17 +92,22 @@ def prepare_openvino(spec: TargetSpec, transform: Transform | None = None) -> Pr
         call=caller(clean, arrays),
         info=model_info(spec, "openvino", threads=used, inputs=feeds.descriptions, providers=(f"OpenVINO {_DEVICE}",)),
         flavour=OpenvinoFlavour(model_path=path, feeds=arrays, threads=used, model=model, compile=compiled),
-        warnings=[*feeds.cautions, *_cautions(core, open_sizes=open_sizes), *_fewer(threads, used)],
+        inputs=feeds.inputs(arrays, list(arrays)),
+        warnings=[*feeds.cautions, *_cautions(core, open_sizes=open_sizes and alike), *_fewer(threads, used)],
         user_files=(path,),
     )
 
 
 def caller(compiled: Any, arrays: Mapping[int, NDArray[Any]]) -> Callable[[], list[Any]]:
-    """One inference of a request of its own; inputs are read where they lie, results are copied out, as `compiled_model(inputs)` does."""
-    infer, given = compiled.create_infer_request().infer, dict(arrays)
+    """One inference of a request of its own; inputs are read where they lie, results are copied out, as `compiled_model(inputs)` does.
+
+    Args:
+        arrays: read anew by every call, so that another input can be put there.
+    """
+    infer = compiled.create_infer_request().infer
 
     def call() -> list[Any]:
-        return list(infer(given, share_inputs=True).values())
+        return list(infer(arrays, share_inputs=True).values())
 
     return call
 

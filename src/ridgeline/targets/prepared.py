@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .inputs import Inputs
     from .source import Transform
     from .synchronise import DeviceTimer
     from .watching import CommandSample
@@ -103,6 +104,7 @@ class Prepared:
         timer: makes timers of samples by the device's own clock; null where it has none.
         waits_by: the function that the person gave to wait; null to find out how.
         never_waits: nothing is waited for, as the person asked.
+        inputs: where there are several for the calls to go over; the first is selected. Null for one.
         warnings: what the reader must know.
         user_files: source files that belong to the user.
         load_s: seconds of preparing, without the first call.
@@ -117,6 +119,7 @@ class Prepared:
     timer: Callable[[], DeviceTimer] | None = None
     waits_by: Callable[..., Any] | None = None
     never_waits: bool = False
+    inputs: Inputs | None = None
     warnings: list[Caution] = field(default_factory=list)
     user_files: tuple[str, ...] = ()
     load_s: float = 0.0

@@ -1,8 +1,8 @@
 """Targets `file.py:function` and `package.module:function`: the function is the workload, or returns the workload as a callable.
 
 Which of the two is known only after one call. If it turns out to be the workload, that call was its first and its time is kept; it is not called
-again to find out. A coroutine function is driven to its end on one event loop that lives as long as the target, so that every call waits for its
-work.
+again to find out. With inputs, a function of one argument is the workload, and one of none returns it. A coroutine function is driven to its end on
+one event loop that lives as long as the target, so that every call waits for its work.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ridgeline.core import Caution, TargetInfo, UsageError
 
 from .forks import Forks, kept_to_its_process
+from .functions import attribute_of, load_function
 from .preparation import first_call, settle
 from .prepared import Prepared, PythonFlavour
 from .source import Transform, import_module, load_module, own_files
@@ -28,6 +29,8 @@ __all__ = ["load_workload", "prepare_python"]
 
 if TYPE_CHECKING:
     import asyncio
+
+    from .inputs import Chosen
 
 Call = Callable[[], Any]
 
@@ -40,20 +43,23 @@ def prepare_python(spec: TargetSpec, transform: Transform | None = None) -> Prep
         Exception: whatever the user's code raises.
     """
     module, function = _load(spec, transform)
-    loop = _Loop()
+    loop, chosen = _Loop(), _chosen(spec, module)
     flavour = PythonFlavour(module=module, function=function, workload=function, factory=False, load=lambda other: load_workload(spec, other))
-    bare, forks = loop.driven(function), Forks()
-    prepared = Prepared(call=kept_to_its_process(bare), info=_info(spec, module), flavour=flavour, close=loop.close)
+    prepared = Prepared(call=function, info=_info(spec, module), flavour=flavour, close=loop.close)
+    _wait_as_asked(spec, prepared, module)
+    if chosen is not None:
+        _bind(prepared, flavour, chosen, spec)
+    bare, forks = loop.driven(flavour.workload), Forks()
+    prepared.call = kept_to_its_process(bare)
     before = time.perf_counter()
     result = prepared.call()
-    if _is_workload(result, prepared, spec.name):
+    if chosen is None and _is_workload(result, prepared, spec.name):
         flavour.workload, flavour.factory = result, True
         bare, forks = loop.driven(result), Forks()
         prepared.call = kept_to_its_process(bare)
         first_call(prepared)
     else:
-        settle(prepared, result)
-        prepared.first_s = time.perf_counter() - before
+        settle(prepared, result, before)
     if not forks.any:
         prepared.call = bare
     flavour.torch = "torch" in sys.modules
@@ -71,27 +77,62 @@ def load_workload(spec: TargetSpec, transform: Transform | None = None) -> Call:
 def _load(spec: TargetSpec, transform: Transform | None) -> tuple[ModuleType, Callable[..., Any]]:
     sys.argv[:] = [spec.path or spec.module or ""]
     module = load_module(spec.path, transform) if spec.path else import_module(spec.module or "", transform)
-    found: Any = module
-    for part in (spec.function or "").split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            raise UsageError(f"a function {spec.function} in {_file(module)}", found=_near(found, part), remedy="check the name") from None
+    found: Any = attribute_of(module, spec.function or "", _file(module))
     if not callable(found):
         raise UsageError(f"{spec.text} to be a function", found=f"a {type(found).__name__}", remedy="name a function of no arguments")
     missing = _required(found)
-    if missing:
-        remedy = "write a function of none that makes its own inputs"
+    if missing and not spec.inputs:
+        remedy = "write a function of none that makes its own inputs" + (", or give --input file.py:function" if len(missing) == 1 else "")
         raise UsageError("a function of no arguments", found=f"{spec.text} needs {', '.join(missing)}", remedy=remedy)
+    if missing and not _takes_input(found):
+        raise UsageError("a function of one argument, the input", found=f"{spec.text} needs {', '.join(missing)}", remedy="take one input")
     return module, found
 
 
-def _near(holder: Any, name: str) -> str:
-    import difflib
+def _chosen(spec: TargetSpec, module: ModuleType) -> Chosen | None:
+    """The inputs that were asked for; `None` for none."""
+    if not spec.inputs:
+        return None
+    from .inputs import gathered
 
-    names = [other for other in dir(holder) if not other.startswith("_") and callable(getattr(holder, other, None))]
-    near = difflib.get_close_matches(name, names, 3, 0.6)
-    return f"no {name}; there is {', '.join(near)}" if near else f"no {name}; there is {', '.join(names[:8]) or 'no function at all'}"
+    make = load_function(spec.inputs, module)
+    missing = _required(make)
+    if missing:
+        found = f"{_short(spec.inputs)} needs {', '.join(missing)}"
+        raise UsageError("a function of no arguments that returns inputs", found=found, remedy="write one of none")
+    return gathered(make(), _short(spec.inputs))
+
+
+def _short(text: str) -> str:
+    return os.path.basename(text)
+
+
+def _takes_input(function: Any) -> bool:
+    from .inputs import takes_input
+
+    return takes_input(function)
+
+
+def _bind(prepared: Prepared, flavour: PythonFlavour, chosen: Chosen, spec: TargetSpec) -> None:
+    """Make the workload one that takes the selected input; a function of no arguments is called once, for it must return it."""
+    from .inputs import bound_to
+
+    if not _required(flavour.function) and not _takes_input(flavour.function):
+        result = flavour.function()
+        if not callable(result) or not _takes_input(result):
+            found = f"{spec.name} takes none and returns a {type(result).__name__}"
+            raise UsageError("a function of one argument, or one that returns such a function", found=found, remedy="take the input as an argument")
+        flavour.workload, flavour.factory = result, True
+    flavour.workload, prepared.inputs = bound_to(flavour.workload, chosen)
+    prepared.warnings += chosen.cautions
+    prepared.describe(inputs=(f"{len(chosen.items)} from {_short(spec.inputs)}",))
+
+
+def _wait_as_asked(spec: TargetSpec, prepared: Prepared, module: ModuleType) -> None:
+    if spec.synchronise == "none":
+        prepared.never_waits = True
+    elif spec.synchronise != "auto":
+        prepared.waits_by = load_function(spec.synchronise, module)
 
 
 def _required(function: Any) -> list[str]:

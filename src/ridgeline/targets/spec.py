@@ -17,7 +17,7 @@ import msgspec
 
 from ridgeline.core import UsageError
 
-__all__ = ["TargetSpec", "parse_shapes", "parse_target", "worker_environment"]
+__all__ = ["TargetSpec", "function_text", "parse_shapes", "parse_target", "worker_environment"]
 
 _FORMS = "write model.onnx, model.tflite, model.xml, file.py:function, package.module:function, file.py ARGUMENTS, or -- COMMAND ARGUMENTS"
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -51,6 +51,8 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
         function: attribute path of the function.
         arguments: of a script or command; a command's first is the program.
         input: absolute path of a file or folder with inputs.
+        inputs: function that returns inputs, as `function_text` writes it; empty for none.
+        synchronise: `auto` to find out how results are waited for, `none`, or a function that waits, written so.
         shapes: input name → shape, or symbol → (size,).
         threads: threads it is given, 0 if it decides itself.
         precision: `default`, the only one in this version.
@@ -67,6 +69,8 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     function: str | None = None
     arguments: tuple[str, ...] = ()
     input: str | None = None
+    inputs: str = ""
+    synchronise: str = "auto"
     shapes: dict[str, tuple[int, ...]] = {}
     threads: int = 0
     precision: str = "default"
@@ -97,17 +101,20 @@ def parse_target(
     use: Literal["once", "repeated"] = "repeated",
     budget: str = "",
     runtime: str | None = None,
+    synchronise: str = "auto",
 ) -> TargetSpec:
     """Take a target apart.
 
     Args:
         text: the TARGET; null for a command.
         arguments: of a script (`file.py ARGUMENTS`) or the whole command (`-- COMMAND ARGUMENTS`).
-        input: file or folder with inputs for a model.
+        input: file or folder with inputs for a model, each file or folder in it one; or a function that returns inputs, `file.py:function`, for a
+            model or for a Python function of one argument.
         shapes: `NAME=1x3x224x224`, `NAME=1,3,224,224` or `SYMBOL=8`, each.
         threads: at least 1, null to let the target decide.
         budget: as `core.parse_budget` reads it.
         runtime: `onnxruntime` or `openvino` for `model.onnx`; null for the usual one.
+        synchronise: how a Python function's results are waited for: `auto`, `none`, or a function, `file.py:function`.
 
     Raises:
         UsageError: no such file, a form that means nothing, or an option that does not fit the kind.
@@ -128,13 +135,18 @@ def parse_target(
             raise UsageError("a target without zero bytes", found=repr(word), remedy=_FORMS)
     bare = _command(arguments) if text is None else _classified(text, tuple(arguments))
     sizes = parse_shapes(shapes)
-    if bare.kind not in _MODEL_KINDS and (input is not None or sizes):
-        remedy = "let the function make its own inputs, or give a model"
-        raise UsageError("--input and --shape for a model only", found=f"a {bare.kind} target", remedy=remedy)
+    made_by = _made_by(input)
+    if bare.kind not in _MODEL_KINDS and ((input is not None and made_by is None) or sizes):
+        remedy = "give --input file.py:function, which returns a list of inputs" if bare.kind == "python" else "give a model"
+        raise UsageError("--input FILE and --shape for a model only", found=f"a {bare.kind} target", remedy=remedy)
+    if made_by is not None and bare.kind in ("script", "command"):
+        raise UsageError("--input for a model or a Python function", found=f"a {bare.kind} target", remedy="leave --input out")
     return msgspec.structs.replace(
         bare,
         kind=_run_by(runtime, bare),
-        input=_input(input),
+        input=_input(input) if made_by is None else None,
+        inputs=made_by or "",
+        synchronise=_synchronise(synchronise, bare),
         shapes=sizes,
         threads=threads or 0,
         precision=precision,
@@ -167,6 +179,20 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
         if max(found[name.strip()]) > _LARGEST_DIMENSION:
             raise UsageError(f"sizes up to {_LARGEST_DIMENSION}", found=repr(text), remedy="give a smaller shape")
     return found
+
+
+def function_text(text: str) -> str | None:
+    """The text with its file as an absolute path; `None` where it has not that form. No file is read.
+
+    >>> function_text("package.module:function"), function_text("data/inputs")
+    ('package.module:function', None)
+    """
+    place, colon, function = text.rpartition(":")
+    if not colon or not _FUNCTION.fullmatch(function):
+        return None
+    if place.lower().endswith(".py"):
+        return f"{os.path.abspath(os.path.expanduser(place))}:{function}"
+    return text if _MODULE.fullmatch(place) else None
 
 
 def worker_environment(spec: TargetSpec) -> dict[str, str]:
@@ -243,6 +269,33 @@ def _what_is(text: str) -> str:
     if shutil.which(text):
         return f"{text!r}, which is a program: it goes after --"
     return f"{text!r}, which is no file"
+
+
+def _made_by(text: str | None) -> str | None:
+    """The function that makes inputs, `None` where the text names a file or folder that is there, or has another form."""
+    if text is None or os.path.exists(os.path.expanduser(text)):
+        return None
+    return _function(text, "a function that returns inputs")
+
+
+def _synchronise(text: str, bare: TargetSpec) -> str:
+    if text == "auto":
+        return text
+    if bare.kind != "python":
+        remedy = "leave --synchronise out: results of other targets are finished when a call returns"
+        raise UsageError("--synchronise for a Python function", found=f"a {bare.kind} target", remedy=remedy)
+    found = text if text == "none" else _function(text, "a function that waits")
+    if found is None:
+        raise UsageError("--synchronise auto, none or file.py:function", found=repr(text), remedy="name a function that waits for a result")
+    return found
+
+
+def _function(text: str, what: str) -> str | None:
+    found = function_text(text)
+    place = found.rpartition(":")[0] if found is not None else ""
+    if place.lower().endswith(".py"):
+        _regular(place, f"a Python file with {what}")
+    return found
 
 
 def _input(text: str | None) -> str | None:

@@ -74,6 +74,8 @@ def prepare_tflite(spec: TargetSpec, transform: Transform | None = None) -> Prep
     feeds = feeds_for(slots, spec)
     if feeds.guesses:
         feeds = trial_feeds(slots, spec, feeds, lambda arrays: _attempt(runtime, path, entries, arrays))
+    if not feeds.of_one_shape():
+        raise UsageError("inputs of one shape", found=f"several in {spec.input or spec.inputs}", remedy="measure those of each shape on their own")
     arrays = {int(entry["index"]): _in_range(entry, feeds.arrays[entry["name"]], spec) for entry in entries}
     shapes = {int(e["index"]): arrays[int(e["index"])].shape for e in entries if arrays[int(e["index"])].shape != tuple(e["shape"])}
 
@@ -87,6 +89,7 @@ def prepare_tflite(spec: TargetSpec, transform: Transform | None = None) -> Prep
         call=_caller(interpreter, arrays),
         info=model_info(spec, "tflite", threads=threads, inputs=feeds.descriptions, providers=providers),
         flavour=TfliteFlavour(model_path=path, feeds=arrays, shapes=shapes, threads=threads, delegate=delegated, make=make, interpreter=interpreter),
+        inputs=feeds.inputs(arrays, [int(entry["index"]) for entry in entries]),
         warnings=list(feeds.cautions),
         user_files=(path,),
     )
@@ -138,7 +141,7 @@ def _slot(entry: Mapping[str, Any], spec: TargetSpec) -> InputSlot:
 def _in_range(entry: Mapping[str, Any], array: NDArray[Any], spec: TargetSpec) -> NDArray[Any]:
     """A generated array of a quantised input: standard normal values through its scale and zero point; data as they are."""
     scale, zero = (float(part) for part in entry["quantization"])
-    if spec.input is not None or not scale > 0 or array.dtype.kind not in "iu":
+    if spec.input is not None or spec.inputs or not scale > 0 or array.dtype.kind not in "iu":
         return array
     limits = np.iinfo(array.dtype)
     values = np.random.default_rng(spec.seed).standard_normal(array.shape)
@@ -170,12 +173,11 @@ def _attempt(runtime: Any, path: str, entries: Sequence[Mapping[str, Any]], arra
 
 
 def _caller(interpreter: Any, arrays: Mapping[int, NDArray[Any]]) -> Callable[[], list[Any]]:
-    given = list(arrays.items())
     outputs = [int(entry["index"]) for entry in interpreter.get_output_details()]
     set_tensor, invoke, get_tensor = interpreter.set_tensor, interpreter.invoke, interpreter.get_tensor
 
     def call() -> list[Any]:
-        for index, array in given:
+        for index, array in arrays.items():
             set_tensor(index, array)
         invoke()
         return [get_tensor(index) for index in outputs]
