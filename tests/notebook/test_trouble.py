@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -17,25 +20,80 @@ from ridgeline.core import Run, UsageError
 from ridgeline.core.documents import encode
 from ridgeline.notebook import Notebook
 
-_WRITER = """
-import sys, msgspec, numpy as np
+# Imports once and then forks a writer for each line it is given: starting an interpreter takes longer than what is tested.
+_NURSERY = """
+import json, os, sys, traceback
+import msgspec, numpy as np
+import sqlalchemy.dialects.sqlite, ridgeline.notebook.database
 from ridgeline.core import Column, Run
 from ridgeline.core.documents import decode
 from ridgeline.notebook import Notebook, new_run_id
-place, template, who, count = sys.argv[1:]
-run = decode(open(template, "rb").read(), Run)
-with Notebook.open(place) as book:
-    for number in range(int(count)):
-        wall = Column(np.random.default_rng([int(who), number]).random(len(run.facts.samples)), "s")
-        samples = msgspec.structs.replace(run.facts.samples, wall_s=wall)
-        facts = msgspec.structs.replace(run.facts, samples=samples)
-        book.add(msgspec.structs.replace(run, id=new_run_id(), method=f"{who}/{number}", facts=facts))
-        print(f"{who}/{number}", flush=True)
+
+def write(place, template, who, count, said):
+    run = decode(open(template, "rb").read(), Run)
+    with Notebook.open(place) as book, open(said, "ab", buffering=0) as told:
+        for number in range(count):
+            wall = Column(np.random.default_rng([who, number]).random(len(run.facts.samples)), "s")
+            samples = msgspec.structs.replace(run.facts.samples, wall_s=wall)
+            facts = msgspec.structs.replace(run.facts, samples=samples)
+            book.add(msgspec.structs.replace(run, id=new_run_id(), method=f"{who}/{number}", facts=facts))
+            told.write(f"{who}/{number}\\n".encode())
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if isinstance(asked, int):
+        print(os.waitstatus_to_exitcode(os.waitpid(asked, 0)[1]), flush=True)
+        continue
+    child = os.fork()
+    if child == 0:
+        try:
+            write(*asked)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    print(child, flush=True)
 """
 
 
-def _writer(place: str, template: Path, who: int, count: int) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", _WRITER, place, str(template), str(who), str(count)], stdout=subprocess.PIPE, text=True)
+class Nursery:
+    """Writers in processes of their own."""
+
+    def __init__(self, template: Path, said: Path) -> None:
+        self._template, self._said = template, said
+        said.touch()
+        self._process = subprocess.Popen([sys.executable, "-c", _NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def _ask(self, what: object) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(what) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def start(self, place: str, who: int, count: int) -> int:
+        """Process id of a writer of `count` runs."""
+        return self._ask([place, str(self._template), who, count, str(self._said)])
+
+    def wait(self, child: int) -> int:
+        """Its exit status, minus the signal that ended it."""
+        return self._ask(child)
+
+    def said(self) -> list[str]:
+        """The runs that writers were told are kept."""
+        return self._said.read_text().split()
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=30)
+
+
+@pytest.fixture
+def nursery(tmp_path: Path, template: Path) -> Iterator[Nursery]:
+    made = Nursery(template, tmp_path / "said")
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -52,33 +110,60 @@ def _methods(place: str | Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_eight_writers_at_once_on_a_new_notebook(request: pytest.FixtureRequest, tmp_path: Path, template: Path, kind: str) -> None:
+def test_eight_writers_at_once_on_a_new_notebook(request: pytest.FixtureRequest, tmp_path: Path, nursery: Nursery, kind: str) -> None:
     place = str(tmp_path / "shared.sqlite") if kind == "sqlite" else request.getfixturevalue("postgres")
-    writers = [_writer(place, template, who, 20) for who in range(8)]
-    said = [line for writer in writers for line in writer.communicate(timeout=240)[0].split()]
-    assert [writer.returncode for writer in writers] == [0] * 8
-    assert _methods(place) == sorted(said)
-    assert len(said) == 160
+    writers = [nursery.start(place, who, 50) for who in range(8)]
+    assert [nursery.wait(writer) for writer in writers] == [0] * 8
+    assert _methods(place) == sorted(nursery.said())
+    assert len(nursery.said()) == 400
 
 
-def test_a_killed_writer_loses_at_most_the_run_in_flight(file: Path, template: Path) -> None:
-    promised: set[str] = set()
-    for who in range(6):
-        writer = _writer(str(file), template, who, 10_000)
-        assert writer.stdout is not None
-        # Killed at another point of the work each time, always after at least one run.
-        promised.add(writer.stdout.readline().strip())
-        time.sleep(0.02 * who)
-        writer.send_signal(signal.SIGKILL)
-        promised |= set(writer.stdout.read().split())
-        writer.wait()
-    assert len(promised) >= 6
-    with sqlite3.connect(file) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    found = set(_methods(file))
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_killed_writer_loses_at_most_the_run_in_flight(request: pytest.FixtureRequest, tmp_path: Path, nursery: Nursery, kind: str) -> None:
+    """Writers killed one after the other, each at another point of its work and always after at least one run."""
+    place, times = (str(tmp_path / "n.sqlite"), 25) if kind == "sqlite" else (request.getfixturevalue("postgres"), 15)
+    for who in range(times):
+        writer = nursery.start(place, who, 10_000)
+        while not any(line.startswith(f"{who}/") for line in nursery.said()):
+            time.sleep(0.001)
+        # A run takes a few milliseconds: the steps reach every part of one.
+        time.sleep(0.0007 * who)
+        os.kill(writer, signal.SIGKILL)
+        assert nursery.wait(writer) == -signal.SIGKILL
+    promised, found = set(nursery.said()), set(_methods(place))
+    assert len({name.partition("/")[0] for name in promised}) == times
     assert promised <= found
-    # A run whose line was not printed any more may be there, one for each writer.
-    assert len(found - promised) <= 6
+    # A run that was kept before it could be said, one for each writer.
+    assert len(found - promised) <= times
+    if kind == "sqlite":
+        with sqlite3.connect(place) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_killed_import_leaves_whole_entries_and_goes_on(file: Path, stored_run: Run, tmp_path: Path) -> None:
+    from ridgeline.flows.notebook_transfer import export_notebook, import_notebook
+
+    with Notebook.open(file) as book:
+        for number in range(150):
+            book.add(msgspec.structs.replace(stored_run, id=f"r{number:03}"))
+    export_notebook(file, str(tmp_path / "all.jsonl"))
+    other = tmp_path / "other.sqlite"
+    code = "import sys; from ridgeline.flows.notebook_transfer import import_notebook; import_notebook(sys.argv[1], sys.argv[2])"
+    seen = []
+    for wait in (0.0, 0.05, 0.1):
+        taking = subprocess.Popen([sys.executable, "-c", code, str(other), str(tmp_path / "all.jsonl")])
+        # From when the notebook is there on, so that the kill falls into the taking.
+        while not other.exists() and taking.poll() is None:
+            time.sleep(0.005)
+        time.sleep(wait)
+        taking.kill()
+        taking.wait()
+        with Notebook.open(other) as book:
+            seen.append([run.id for run in book.runs()])
+            assert all(msgspec.structs.replace(book.get(identity), id=stored_run.id) == stored_run for identity in seen[-1][:5])
+    assert all(set(earlier) <= set(later) for earlier, later in itertools.pairwise(seen))
+    done = import_notebook(other, str(tmp_path / "all.jsonl"))
+    assert (done.added + done.present, done.conflict_count, done.left_out_count) == (150, 0, 0)
 
 
 def _grown(run: Run, identity: str) -> Run:

@@ -144,7 +144,8 @@ def _postgres(location: str) -> Database:
         raise UsageError("a URL such as postgresql+psycopg://user@host/database", found=str(error), remedy="mend the URL") from error
     place = url.render_as_string(hide_password=True)
     try:
-        engine = create_engine(url, poolclass=pool.NullPool, connect_args={"connect_timeout": _CONNECT_S})
+        # One connection is kept, since making one takes longer than writing a run; a server that has dropped it meanwhile is asked for another.
+        engine = create_engine(url, pool_size=1, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_S})
     except ImportError as error:
         raise BackendUnavailable("psycopg, for a notebook in PostgreSQL", found=str(error), remedy="pip install 'ridgeline[postgres]'") from error
     return Database(engine, place, writable=True)
