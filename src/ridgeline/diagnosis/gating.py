@@ -256,7 +256,7 @@ def _size(look: Look, series: Series) -> str:
         return "no ratio"
     times = "" if look.now is None else f" ({format_quantity(look.now, series.unit)})"
     change = 100 * (look.ratio - 1)
-    return f"{abs(change):.2g} % {'more' if change > 0 else 'less'}{times}" if abs(change) >= 0.05 else f"the same{times}"
+    return f"{abs(change):.2g} % {'more' if change > 0 else 'less'}{times}" if abs(change) >= 0.05 else f"about the same{times}"
 
 
 State = Literal["green", "red", "unlike", "unsure"]

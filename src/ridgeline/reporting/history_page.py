@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ _COMMIT = 10
 
 def history_page(report: HistoryReport) -> Page:
     """What became of a target."""
-    sections = [_section(line, len(report.lines) > 1) for line in report.lines]
+    sections = [_section(line, report.split_by) for line in report.lines]
     if report.warnings:
         items = tuple(Item(title=f"{caution.code}: {caution.message}", detail=caution.effect) for caution in report.warnings)
         sections.append(Section(title="Warnings", blocks=(Items(items=items),)))
@@ -67,18 +68,13 @@ def _level(value: float, low: float, high: float) -> str:
     return _LEVELS[round(part * (len(_LEVELS) - 1))]
 
 
-def _section(line: HistoryLine, named: bool) -> Section:
+def _section(line: HistoryLine, split_by: Sequence[str]) -> Section:
     values = [point.value for point in line.points if point.value is not None]
-    title = f"{line.metric}, {_keys(line)}" if named and line.keys else line.metric
+    title = ", ".join([line.metric, *(line.keys[key] for key in split_by if key in line.keys)])
     span = f" from {format_quantity(min(values), line.unit)} to {format_quantity(max(values), line.unit)}" if values else ""
     runs = f"{sparkline(line)}  {len(line.points)} runs, oldest first{span}"
     blocks: list[Block] = [Paragraph(text=runs), Pairs(rows=_numbers(line)), _changes(line), _runs(line)]
     return Section(title=title, blocks=tuple(blocks))
-
-
-def _keys(line: HistoryLine) -> str:
-    shown = {key: value for key, value in line.keys.items() if key in ("machine.cpu", "threads", "precision", "cache")}
-    return ", ".join(shown.values()) or ", ".join(line.keys.values())
 
 
 def _numbers(line: HistoryLine) -> tuple[Pair, ...]:
