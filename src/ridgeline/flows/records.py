@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import datetime
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ridgeline.core import Caution, Diagnosis, Experiment, Facts, RidgelineError, Run
+from ridgeline.core import Caution, Diagnosis, Experiment, Facts, RidgelineError, Run, UsageError
+from ridgeline.diagnosis.benched import bench_report
 from ridgeline.machine import commit_of, origin_of, software_versions
 
 if TYPE_CHECKING:
     from ridgeline.notebook import Notebook
     from ridgeline.targets import TargetSpec
 
-__all__ = ["Record", "filled"]
+__all__ = ["Record", "concluded", "filled"]
 
 
 def filled(found: Diagnosis, run: Run) -> Diagnosis:
     """The diagnosis with the fields that belong to the record rather than to the facts."""
     return msgspec.structs.replace(found, software=run.software, method=run.method, commit=run.commit, run=run.id, command=run.command)
+
+
+def concluded(run: Run, path: str | os.PathLike[str] | None) -> Run:
+    """A run of a benchmark with its ground truth, which the log then shows as its page does, and with where its repository is cloned from.
+
+    Args:
+        run: with its calls.
+        path: the file of its target; null where it has none.
+    """
+    repository, directory = origin_of(path, Path.cwd()) if path and run.commit else ("", "")
+    try:
+        truth = bench_report(run).ground_truth
+    except UsageError:
+        # Interrupted before the first call.
+        truth = None
+    return msgspec.structs.replace(run, truth=truth, repository=repository, directory=directory)
 
 
 class Record:

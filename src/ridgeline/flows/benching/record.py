@@ -30,6 +30,7 @@ from ridgeline.machine import commit_of, read_machine, software_versions
 from ridgeline.measurement.bench.joining import joined
 from ridgeline.stats import mad_sigma, median_interval
 
+from ..records import concluded
 from .earlier import Earlier
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class BenchRecord:
         if self._notebook is None or self._latest is None or len(self._latest.samples) == 0:
             return
         try:
-            self._notebook.save(self._run(self._latest))
+            self._notebook.save(concluded(self._run(self._latest), self._spec.path))
             self._failure = ""
         except RidgelineError as error:
             self._failure = str(error)

@@ -19,6 +19,7 @@ from ridgeline.core import Benchmark, Caution, Column, Comparison, Facts, Machin
 from ridgeline.diagnosis.comparison import compare_series, series_of
 from ridgeline.machine import commit_of, read_machine, software_versions
 
+from ..records import concluded
 from .sides import LiveSide
 from .watching import Enough
 
@@ -93,7 +94,7 @@ class Live:
         if self.notebook is None or not (now or time.monotonic() - self._saved > _SAVE_S) or not len(bench.samples):
             return
         try:
-            self.notebook.save(self.run(index, bench))
+            self.notebook.save(concluded(self.run(index, bench), self.sides[index].spec.path))
             self._saved, self.failure = time.monotonic(), ""
         except RidgelineError as error:
             self.failure = str(error)

@@ -15,6 +15,7 @@ from ridgeline.diagnosis.comparison import series_of
 from ridgeline.machine import commit_of, read_machine, software_versions
 
 from ..benching import bench_run
+from ..records import concluded
 
 if TYPE_CHECKING:
     from ridgeline.notebook import Notebook
@@ -72,7 +73,7 @@ class Measurer:
         found = run_benchmarks(versions, plan, report=self._labelled(name), seed=self._order.getrandbits(32))
         runs = [self._run(side, bench) for side, bench in zip(sides, found, strict=True)]
         series = tuple(_latency(run, name, side.name) for run, side in zip(runs, sides, strict=True))
-        return Measured(series=series, run=self._keep(runs[-1]))
+        return Measured(series=series, run=self._keep(concluded(runs[-1], sides[-1].spec.path)))
 
     def _labelled(self, name: str) -> Report:
         return lambda label, fraction: self._report(label if label.startswith(("warning", "note")) else f"{name}: {label}", fraction)
