@@ -12,6 +12,7 @@ from .quantile import (
     interval_ranks,
     median_interval,
     minimum_samples,
+    process_quantiles,
     quantile_bound,
     quantile_interval,
     refusal,
@@ -32,9 +33,9 @@ from .steady import LEAST_STEADY, Segment, moves_one_way, segments, steady_start
 from .tail import TailEffect, tail_effect
 
 __all__ = [
-    "LEAST_STEADY", "ChangePoint", "Effect", "History", "Level", "Look", "QuantileInterval", "Segment", "Statistic", "TailEffect",
-    "block_medians", "clustered_quantile_interval", "detectable_ratio", "effect", "has_levelled", "history", "hodges_lehmann_shift", "interval_ranks",
+    "LEAST_STEADY", "ChangePoint", "Effect", "History", "Level", "Look", "QuantileInterval", "Segment", "Statistic", "TailEffect", "block_medians",
+    "clustered_quantile_interval", "detectable_ratio", "effect", "has_levelled", "history", "hodges_lehmann_shift", "interval_ranks",
     "least_processes", "levels", "looks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples", "moves_one_way",
-    "noise_floor", "paired_ratio", "processes_needed", "quantile_bound", "quantile_interval", "rank_sum_p_value", "ratio_of_medians", "refusal",
-    "segments", "share_quantity", "steady_start", "tail_effect", "theil_sen_slope", "wilson_interval",
+    "noise_floor", "paired_ratio", "process_quantiles", "processes_needed", "quantile_bound", "quantile_interval", "rank_sum_p_value",
+    "ratio_of_medians", "refusal", "segments", "share_quantity", "steady_start", "tail_effect", "theil_sen_slope", "wilson_interval",
 ]  # fmt: skip

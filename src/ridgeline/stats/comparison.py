@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import UsageError
-from ._checks import Values, confidence_level, normal_quantile, positive_floats
+from ._checks import Values, confidence_level, normal_quantile
+from .quantile import process_quantiles
 from .robust import hodges_lehmann_shift, mad_sigma, rank_sum_p_value
 
 __all__ = ["Effect", "Statistic", "detectable_ratio", "effect", "least_processes", "processes_needed"]
@@ -120,21 +121,10 @@ def _reduced(processes: Sequence[Values], side: str) -> Reduced:
     """Logarithms of each statistic, one value a process."""
     if not len(processes):
         raise UsageError("a process on each side", found=f"none {side}", remedy="measure both versions")
-    sizes = np.array([len(samples) for samples in processes])
-    if (sizes == 0).any():
-        raise UsageError("samples in each process", found=f"none in process {int(np.argmin(sizes))} {side}", remedy="leave it out")
-    times = positive_floats(np.concatenate([np.asarray(samples, dtype=np.float64) for samples in processes]))
-    # All processes sorted at once: with hundreds of benchmarks of small processes a call for each is most of the time.
-    ordered = np.log(times[np.lexsort((times, np.repeat(np.arange(sizes.size), sizes)))])
-    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    return {name: _interpolated(ordered, first + q * (sizes - 1)) for name, q in _QUANTILES.items()}
-
-
-def _interpolated(ordered: NDArray[np.float64], place: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values between two neighbours in order, on a straight line from one to the other."""
-    below = np.floor(place).astype(np.intp)
-    # Written so that equal neighbours give themselves, without rounding.
-    return np.asarray(ordered[below] + (ordered[np.minimum(below + 1, ordered.size - 1)] - ordered[below]) * (place - below))
+    logs = np.log(process_quantiles(processes, tuple(_QUANTILES.values())))
+    if not np.isfinite(logs).all():
+        raise UsageError("times above zero", found="one that is not", remedy="use a finer clock, or batch several calls")
+    return dict(zip(_QUANTILES, logs, strict=True))
 
 
 def _spread(sides: tuple[Reduced, Reduced], name: Statistic) -> float:

@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.errors import UsageError
 from ..core.quantity import Quantity
@@ -24,6 +25,7 @@ __all__ = [
     "interval_ranks",
     "median_interval",
     "minimum_samples",
+    "process_quantiles",
     "quantile_bound",
     "quantile_interval",
     "refusal",
@@ -178,6 +180,34 @@ def quantile_interval(values: Values, q: float, confidence: float = 0.95) -> Qua
     # Interpolation may step over a rank in tiny samples: the estimate stays inside its interval.
     value = min(max(float(np.quantile(array, q)), low), high)
     return QuantileInterval(q=q, n=array.size, value=value, low=low, high=high, low_rank=ranks[0], high_rank=ranks[1], coverage=ranks[2])
+
+
+def process_quantiles(processes: Sequence[Values], quantiles: Sequence[float]) -> NDArray[np.float64]:
+    """The quantiles of each process by linear interpolation, as `numpy.quantile` has them, of all processes at once.
+
+    Args:
+        processes: k series, each of shape (n,), n ≥ 1, finite.
+        quantiles: each in [0, 1].
+
+    Returns:
+        Shape (quantiles, k).
+
+    Raises:
+        UsageError: no process, or a process without values.
+
+    >>> process_quantiles([[1, 2, 3], [4, 6]], [0.0, 0.5]).tolist()
+    [[1.0, 4.0], [2.0, 5.0]]
+    """
+    sizes = np.array([len(process) for process in processes])
+    if not sizes.size or (sizes == 0).any():
+        raise UsageError("processes with values", found=f"{sizes.tolist()[:20]} values", remedy="leave empty ones out")
+    values = floats(np.concatenate([np.asarray(process, dtype=np.float64) for process in processes]))
+    # One sort for all: a call for each process is most of the time where there are hundreds of benchmarks with few values each.
+    ordered = values[np.lexsort((values, np.repeat(np.arange(sizes.size), sizes)))]
+    place = np.concatenate([[0], np.cumsum(sizes)[:-1]]) + np.multiply.outer(np.asarray(quantiles, dtype=np.float64), sizes - 1)
+    below = np.floor(place).astype(np.intp)
+    # Written so that equal neighbours give themselves, without rounding.
+    return np.asarray(ordered[below] + (ordered[np.minimum(below + 1, ordered.size - 1)] - ordered[below]) * (place - below))
 
 
 def clustered_quantile_interval(processes: Sequence[Values], q: float, confidence: float = 0.95) -> QuantileInterval | None:

@@ -4,8 +4,8 @@ Pure: from `Series`, whoever measured them. Measuring and finding the series is 
 """
 
 from .family import compare_sets
-from .judge import compare_series
+from .judge import TAIL_CONFIDENCE, compare_series, judged
 from .keys import changed_keys, class_of
 from .stored import keys_of, series_of
 
-__all__ = ["changed_keys", "class_of", "compare_series", "compare_sets", "keys_of", "series_of"]
+__all__ = ["TAIL_CONFIDENCE", "changed_keys", "class_of", "compare_series", "compare_sets", "judged", "keys_of", "series_of"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from ridgeline.core import Caution, ChangedKey
 from ridgeline.core.units import format_quantity
 from ridgeline.stats import levels
@@ -54,7 +52,7 @@ def _sides(sides: tuple[Side, Side]) -> Iterator[Caution]:
 def _bimodal(name: str, side: Side) -> Iterator[Caution]:
     if len(side.units) < 4:
         return
-    found = levels([float(np.median(unit)) for unit in side.units])
+    found = levels(side.medians)
     if found:
         what = "between processes" if side.unit == "process" else "between values"
         gathered = ", ".join(f"{format_quantity(level.value, side.series.unit)} ({level.share:.0%})" for level in found)

@@ -11,11 +11,9 @@ from collections.abc import Collection, Sequence
 
 from ridgeline.core import Caution, Comparison, ComparisonSet, Series, SeriesSet
 
-from .judge import judged
+from .judge import TAIL_CONFIDENCE, Pair
 
 __all__ = ["compare_sets"]
-
-_TAIL_ERROR = 0.05
 
 
 def compare_sets(
@@ -79,18 +77,17 @@ def _label(key: Key, series: dict[Key, Series]) -> str:
 
 
 def _family(
-    pairs: Sequence[tuple[Series, Series]], margin: float, confidence: float, changing: Collection[str], versions_differ: bool
+    series: Sequence[tuple[Series, Series]], margin: float, confidence: float, changing: Collection[str], versions_differ: bool
 ) -> tuple[Comparison, ...]:
-    alone = [judged(a, b, margin, (confidence, confidence), 1 - _TAIL_ERROR, changing, versions_differ) for a, b in pairs]
-    tested = sorted((index for index, found in enumerate(alone) if found.p_value is not None), key=lambda index: alone[index].p_value or 0.0)
-    if len(tested) < 2:
-        return tuple(alone)
-    judged_again = dict(enumerate(alone))
-    tail = 1 - _TAIL_ERROR / len(tested)
-    error, left = 1 - confidence, len(tested)
-    for index in tested:
-        own = 1 - error / left
-        judged_again[index] = judged(*pairs[index], margin, (own, confidence), tail, changing, versions_differ)
-        if (alone[index].p_value or 0.0) <= error / left and left > 1:
-            left -= 1
-    return tuple(judged_again[index] for index in range(len(pairs)))
+    pairs = [Pair(a, b, changing, versions_differ) for a, b in series]
+    chances = {index: chance for index, pair in enumerate(pairs) if (chance := pair.p_value(confidence)) is not None}
+    error, left = 1 - confidence, max(1, len(chances))
+    # Of the tails there is no chance to order them by: each gets its part (Bonferroni).
+    tail = 1 - (1 - TAIL_CONFIDENCE) / left
+    own = [confidence] * len(pairs)
+    for index in sorted(chances, key=lambda index: chances[index]):
+        own[index] = 1 - error / left
+        # After the first that is not different the level stays: all that follow have larger chances, and none is different either.
+        if chances[index] <= error / left:
+            left = max(1, left - 1)
+    return tuple(pair.judged(margin, (level, confidence), tail) for pair, level in zip(pairs, own, strict=True))

@@ -21,9 +21,10 @@ from .sides import Side, ground_truth_of, sides_of, summary_of
 from .tails import compare_tails
 from .words import headline, incomparable_reasons, undecided
 
-__all__ = ["compare_series", "judged"]
+__all__ = ["TAIL_CONFIDENCE", "Pair", "compare_series", "judged"]
 
-_TAIL_CONFIDENCE = 0.95
+#: Of the verdict on the tail of one comparison.
+TAIL_CONFIDENCE = 0.95
 
 
 def compare_series(
@@ -49,7 +50,7 @@ def compare_series(
 
     Source: see `stats.comparison`, and for `same` this module.
     """
-    return judged(a, b, margin, (confidence, confidence), _TAIL_CONFIDENCE, changing, versions_differ)
+    return Pair(a, b, changing, versions_differ).judged(margin, (confidence, confidence), TAIL_CONFIDENCE)
 
 
 def judged(
@@ -61,38 +62,69 @@ def judged(
     changing: Collection[str] = (),
     versions_differ: bool = True,
 ) -> Comparison:
-    """`compare_series` with a confidence of its own for a difference (first, stricter in a family) and for sameness (second)."""
-    if not 0 <= margin < 1 or not all(0 < confidence < 1 for confidence in (*confidences, tail_confidence)):
-        raise UsageError("0 ≤ margin < 1 and a confidence in (0, 1)", found=f"{margin!r} and {confidences[0]!r}", remedy="leave the defaults")
-    changed = changed_keys(a, b, changing)
-    sides = sides_of(a, b)
-    refused = tuple(key for key in changed if key.kind == "must" and not key.declared)
-    outcome = _refused(refused, sides) if refused else _outcome(sides, margin, confidences, tail_confidence)
-    warnings = (*outcome.warnings, *cautions_of(sides, changed, versions_differ, alike=not refused))
-    return Comparison(
-        verdict=outcome.verdict,
-        ratio=outcome.ratio,
-        ratio_ci=outcome.interval,
-        confidence=outcome.confidence or confidences[0],
-        tail=outcome.tail,
-        keep=outcome.verdict in ("faster", "same") and outcome.tail.verdict != "slower",
-        detectable_ratio=outcome.detectable,
-        a=ground_truth_of(a, sides[0]),
-        b=ground_truth_of(b, sides[1]),
-        changed_keys=changed,
-        reasons=outcome.reasons,
-        name=b.name,
-        metric=b.metric,
-        unit=b.unit,
-        better=b.better,
-        margin=margin,
-        statistic=outcome.statistic,
-        ratios=outcome.ratios or {},
-        p_value=outcome.p_value,
-        side_a=summary_of(a, sides[0]),
-        side_b=summary_of(b, sides[1]),
-        warnings=warnings,
-    )
+    """`compare_series` with a confidence of its own for a difference (first, stricter in a family), for sameness (second) and for the tail."""
+    return Pair(a, b, changing, versions_differ).judged(margin, confidences, tail_confidence)
+
+
+class Pair:
+    """Two series, with all that does not depend on how sure the verdict has to be.
+
+    Args:
+        a, b, changing, versions_differ: as in `compare_series`.
+    """
+
+    def __init__(self, a: Series, b: Series, changing: Collection[str] = (), versions_differ: bool = True) -> None:
+        self.sides = sides_of(a, b)
+        self.changed = changed_keys(a, b, changing)
+        self.refused = tuple(key for key in self.changed if key.kind == "must" and not key.declared)
+        self._cautions = cautions_of(self.sides, self.changed, versions_differ, alike=not self.refused)
+        self._effects: dict[float, Effect] = {}
+
+    def effect(self, confidence: float) -> Effect:
+        """The effect by the values, which both sides must have."""
+        if confidence not in self._effects:
+            self._effects[confidence] = effect(self.sides[0].units, self.sides[1].units, confidence)
+        return self._effects[confidence]
+
+    def p_value(self, confidence: float) -> float | None:
+        """The chance of so large a difference between equal versions; `None` without a test."""
+        if self.refused:
+            return None
+        if self.sides[0].units and self.sides[1].units:
+            return self.effect(confidence).p_value
+        found = aggregate_effect(*self.sides, confidence)
+        return found.p_value if found else None
+
+    def judged(self, margin: float, confidences: tuple[float, float], tail_confidence: float) -> Comparison:
+        """The comparison, with a confidence of its own for a difference (first, stricter in a family) and for sameness (second)."""
+        if not 0 <= margin < 1 or not all(0 < confidence < 1 for confidence in (*confidences, tail_confidence)):
+            raise UsageError("0 ≤ margin < 1 and a confidence in (0, 1)", found=f"{margin!r} and {confidences[0]!r}", remedy="leave the defaults")
+        outcome = _refused(self.refused) if self.refused else _outcome(self, margin, confidences, tail_confidence)
+        a, b = self.sides
+        return Comparison(
+            verdict=outcome.verdict,
+            ratio=outcome.ratio,
+            ratio_ci=outcome.interval,
+            confidence=outcome.confidence or confidences[0],
+            tail=outcome.tail,
+            keep=outcome.verdict in ("faster", "same") and outcome.tail.verdict != "slower",
+            detectable_ratio=outcome.detectable,
+            a=ground_truth_of(a.series, a),
+            b=ground_truth_of(b.series, b),
+            changed_keys=self.changed,
+            reasons=outcome.reasons,
+            name=b.series.name,
+            metric=b.series.metric,
+            unit=b.series.unit,
+            better=b.series.better,
+            margin=margin,
+            statistic=outcome.statistic,
+            ratios=outcome.ratios or {},
+            p_value=outcome.p_value,
+            side_a=summary_of(a.series, a),
+            side_b=summary_of(b.series, b),
+            warnings=(*outcome.warnings, *self._cautions),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,17 +142,16 @@ class _Outcome:
     warnings: tuple[Caution, ...] = ()
 
 
-def _refused(keys: tuple[ChangedKey, ...], sides: tuple[Side, Side]) -> _Outcome:
+def _refused(keys: tuple[ChangedKey, ...]) -> _Outcome:
     tail = TailComparison(verdict="incomparable", reason="the sides are not alike")
     return _Outcome(verdict="incomparable", tail=tail, reasons=incomparable_reasons(keys))
 
 
-def _outcome(sides: tuple[Side, Side], margin: float, confidences: tuple[float, float], tail_confidence: float) -> _Outcome:
-    a, b = sides
+def _outcome(pair: Pair, margin: float, confidences: tuple[float, float], tail_confidence: float) -> _Outcome:
+    a, b = sides = pair.sides
     if not (a.units and b.units):
         return _of_aggregates(a, b, margin, confidences)
-    found = effect(a.units, b.units, confidences[0])
-    close = found if confidences[1] == confidences[0] else effect(a.units, b.units, confidences[1])
+    found, close = (pair.effect(confidence) for confidence in confidences)
     better = a.series.better
     verdict, statistic, source = _verdict(found, close, margin, better)
     tail = compare_tails(a, b, tail_confidence)

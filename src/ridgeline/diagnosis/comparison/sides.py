@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ridgeline.core import GroundTruth, Series, SideSummary
-from ridgeline.stats import clustered_quantile_interval, median_interval
+from ridgeline.stats import QuantileInterval, clustered_quantile_interval, median_interval, process_quantiles
 
 __all__ = ["Side", "ground_truth_of", "sides_of", "summary_of"]
 
@@ -43,10 +44,21 @@ class Side:
     unit: str
     zeros: int = 0
 
-    @property
+    @cached_property
     def values(self) -> Floats:
         """All of them, process by process."""
         return np.concatenate(self.processes) if self.processes else np.empty(0)
+
+    @cached_property
+    def medians(self) -> Floats:
+        """Of each unit."""
+        found: Floats = process_quantiles(self.units, (0.5,))[0]
+        return found
+
+    @cached_property
+    def tail(self) -> QuantileInterval | None:
+        """The p99 of all values."""
+        return clustered_quantile_interval(self.processes, 0.99, _CONFIDENCE)
 
 
 def sides_of(a: Series, b: Series) -> tuple[Side, Side]:
@@ -103,11 +115,11 @@ def summary_of(series: Series, side: Side) -> SideSummary:
     )
     if not values.size:
         return found
-    tail = clustered_quantile_interval(side.processes, 0.99)
+    tail = side.tail
     return msgspec.structs.replace(
         found,
-        median=float(np.median([np.median(unit) for unit in side.units])),
-        lower_quartile=float(np.median([np.quantile(unit, 0.25) for unit in side.units])),
+        median=float(np.median(side.medians)),
+        lower_quartile=float(np.median(process_quantiles(side.units, (0.25,))[0])),
         minimum=float(values.min()),
         p99=tail.value if tail else None,
     )
@@ -118,9 +130,8 @@ def ground_truth_of(series: Series, side: Side) -> GroundTruth | None:
     values = side.values
     if series.unit != "s" or not values.size:
         return None
-    medians = np.array([np.median(unit) for unit in side.units])
+    medians, tail = side.medians, side.tail
     found = median_interval(medians, _CONFIDENCE)
-    tail = clustered_quantile_interval(side.processes, 0.99)
     return GroundTruth(
         samples=values.size, processes=len(side.processes) if series.processes_known else 1, warmup=0, first_s=None,
         median_s=float(np.median(medians)),
