@@ -75,12 +75,13 @@ class BenchRecord:
         if time.monotonic() - self._saved_at >= _SAVE_S:
             self.save_now()
 
-    def save_now(self) -> None:
-        """Write what there is; a notebook that cannot take it never costs the measurement."""
+    def save_now(self, *, done: bool = False) -> None:
+        """Write what there is, concluded where it is all; a notebook that cannot take it never costs the measurement."""
         if self._notebook is None or self._latest is None or len(self._latest.samples) == 0:
             return
         try:
-            self._notebook.save(concluded(self._run(self._latest), self._spec.path))
+            run = self._run(self._latest)
+            self._notebook.save(concluded(run, self._spec.path) if done else run)
             self._failure = ""
         except RidgelineError as error:
             self._failure = str(error)
@@ -96,7 +97,7 @@ class BenchRecord:
             failed = next((record.failure for record in found.processes if record.failure), "no process")
             raise TargetFailed("a target that runs", found=failed, remedy="run it on its own")
         self._latest = found
-        self.save_now()
+        self.save_now(done=True)
         return self._run(found)
 
     def told(self, report: BenchReport) -> BenchReport:

@@ -94,7 +94,8 @@ class Live:
         if self.notebook is None or not (now or time.monotonic() - self._saved > _SAVE_S) or not len(bench.samples):
             return
         try:
-            self.notebook.save(concluded(self.run(index, bench), self.sides[index].spec.path))
+            run = self.run(index, bench)
+            self.notebook.save(concluded(run, self.sides[index].spec.path) if now else run)
             self._saved, self.failure = time.monotonic(), ""
         except RidgelineError as error:
             self.failure = str(error)
