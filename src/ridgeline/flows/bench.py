@@ -128,6 +128,7 @@ def _measured_here(call: Callable[[], Any], version: Version, plan: BenchPlan, s
         what = f"{version.name}, which only exists in this process"
         raise UsageError("a function that can be imported, for several processes", found=what, remedy="define it at the top of a module")
     found = bench_here(call, version.name, plan, seed=seed, threads=version.spec.threads)
-    message = f"{version.name} exists only in this process, so all calls are from one"
-    caution = Caution(code="one-process", message=message, effect="how processes differ is in no interval here: define it at the top of a module")
+    message = f"{version.name} exists only in this process, so it was measured here"
+    effect = "what else this process does is in the times; define it at the top of a module, and fresh processes measure it"
+    caution = Caution(code="in-this-process", message=message, effect=effect)
     return msgspec.structs.replace(found, cautions=(*found.cautions, caution))

@@ -77,12 +77,14 @@ def _first(report: BenchReport) -> Pair:
     if report.first_s is None:
         return Pair(label="first call", cell=missing("every call is the first of its process"))
     low, middle, high = report.first_s
-    return Pair(label="first call", cell=seconds(middle, None if low == high else (low, high)), note="of a fresh process, apart from all others")
+    note = "the first run, apart from all others" if report.overhead is None else "of a fresh process, apart from all others"
+    return Pair(label="first call", cell=seconds(middle, None if low == high else (low, high)), note=note)
 
 
 def _throughput(report: BenchReport) -> Pair:
     if report.throughput_per_s is None:
-        return Pair(label="throughput", cell=missing("no batch of calls fits into the time of a process"))
+        alone = "every call is a process of its own" if report.overhead is None else "no batch of calls fits into the time of a process"
+        return Pair(label="throughput", cell=missing(alone))
     low, middle, high = report.throughput_per_s
     return Pair(label="throughput", cell=number(middle, "count/s", (low, high)), note="calls, many issued and waited for once: not 1 ÷ latency")
 

@@ -7,7 +7,7 @@ once (switches, faults, run-queue delay) is laid on the slowest sample of the bl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ridgeline.targets import CommandSample
 
 from .report import COUNTER_INTS, SAMPLE_INTS, Piece
 
-__all__ = ["ProcessColumns", "columns_of", "columns_of_run"]
+__all__ = ["ProcessColumns", "columns_of", "columns_of_run", "one_after_another"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -42,6 +42,7 @@ class ProcessColumns:
         warmup: samples before the steady state; 0 where there is none.
         batch_s, batch_calls: seconds of a call in each batch, and calls in it, shape (m,).
         block: most samples that counters were read around.
+        blocks: which block each sample was in, from 0, shape (n,).
         device_s: seconds of each sample by the device's own clock, shape (n,); null without one.
     """
 
@@ -54,6 +55,7 @@ class ProcessColumns:
     batch_s: Floats
     batch_calls: Ints
     block: int = 1
+    blocks: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     device_s: Floats | None = None
 
 
@@ -73,6 +75,7 @@ def columns_of(pieces: Sequence[Piece], batches: bytes = b"", device: bytes = b"
         batch_s=(batch[:, 1] - batch[:, 0]) / batch[:, 2] / 1e9,
         batch_calls=batch[:, 2],
         block=max((part.block for part in parts), default=1),
+        blocks=one_after_another([part.blocks for part in parts]),
         device_s=np.frombuffer(device, np.float64) if len(device) == 8 * len(wall) and device else None,
     )
 
@@ -91,7 +94,17 @@ def columns_of_run(start_ns: int, run: CommandSample) -> ProcessColumns:
         warmup=0,
         batch_s=np.zeros(0),
         batch_calls=np.zeros(0, np.int64),
+        blocks=np.zeros(1, np.int64),
     )
+
+
+def one_after_another(parts: Sequence[Ints]) -> Ints:
+    """Numbers from 0 of several parts as numbers of the whole."""
+    found, before = [], 0
+    for part in parts:
+        found.append(part + before)
+        before += int(part.max()) + 1 if len(part) else 0
+    return _joined(found, np.int64)
 
 
 def _part(piece: Piece) -> ProcessColumns:
@@ -110,6 +123,7 @@ def _part(piece: Piece) -> ProcessColumns:
         batch_s=np.zeros(0),
         batch_calls=np.zeros(0, np.int64),
         block=min(piece.block, max(1, len(rows))),
+        blocks=np.arange(len(rows)) // piece.block,
     )
 
 

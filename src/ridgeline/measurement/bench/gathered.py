@@ -16,7 +16,7 @@ from ridgeline.core.samples import FLAG_GC, FLAG_PREEMPTED, FLAG_STOLEN, FLAG_TH
 from ridgeline.machine.control import ThrottleWatch
 from ridgeline.machine.control.throttle import Why
 
-from .columns import ProcessColumns
+from .columns import ProcessColumns, one_after_another
 from .report import OverheadTimes
 
 __all__ = ["Gathered"]
@@ -114,6 +114,7 @@ class Gathered:
         counters = {name: _column([part.counters.get(name) for part in parts], "s") for name in _SECONDS}
         counters |= {name: _column([part.counters.get(name) for part in parts], "count") for name in _COUNTS}
         inputs = _joined([part.inputs for part in parts], np.int64)
+        blocks = one_after_another([part.blocks for part in parts])
         overheads = self._overheads
         batch_s = _joined([part.batch_s for part in parts], np.float64)
         samples = Samples(
@@ -121,6 +122,7 @@ class Gathered:
             start_s=Column((starts - self._began_ns) / 1e9, "s", dtype=np.float64),
             process=Column(process, "count"),
             inner=Column(inner.astype(np.int32), "count"),
+            block=Column(blocks, "count") if len(blocks) == len(wall) and any(part.block > 1 for part in parts) else None,
             input_id=Column(inputs, "count") if len(inputs) == len(wall) and len(wall) and self.input_names else None,
             flags=Column(self._flags(counters), "count"),
             method=self._method(inner),

@@ -18,6 +18,8 @@ __all__ = ["bench_here"]
 
 #: Part of the budget that goes to calls.
 _PART = 0.9
+#: One process stands for all here.
+_MOST_SAMPLES = 50_000
 
 
 def bench_here(call: Callable[[], Any], name: str, plan: BenchPlan, *, seed: int = 0, threads: int = 0) -> Benchmark:
@@ -38,7 +40,9 @@ def bench_here(call: Callable[[], Any], name: str, plan: BenchPlan, *, seed: int
     prepared = Prepared(call=call, info=TargetInfo(spec=name, kind="python", name=name, threads=threads))
     first_call(prepared)
     seconds = plan.process_s or _PART * plan.budget_s
-    report = measured(prepared, ProcessPlan(seconds=seconds, most_s=seconds, samples=plan.samples, cache=plan.cache, seed=seed))
+    report = measured(
+        prepared, ProcessPlan(seconds=seconds, most_s=seconds, samples=plan.samples, most_samples=_MOST_SAMPLES, cache=plan.cache, seed=seed)
+    )
     gathered.target = report.info
     gathered.add(
         columns_of(report.pieces, report.batches, report.device),

@@ -39,7 +39,7 @@ class BenchPlan(msgspec.Struct, frozen=True, kw_only=True):
         processes: of each version, at the most; as many as fit into the budget if null.
         budget_s: wall seconds for all processes of all versions together; at least `least` of each are measured whatever they take.
         least: processes of each version that are measured even when the budget is spent.
-        samples: calls of a process after its first, whatever they take; as many as fit if null.
+        samples: of a process after its first call, whatever they take; as many as fit if null.
         process_s: seconds of calls in one process; chosen from what a call and the start of a process take if null.
         cache: `cold` empties the caches before every call.
         soak: load the machine until its temperature, clock and times have levelled off before the first sample.
@@ -84,7 +84,7 @@ class ProcessPlan(msgspec.Struct, frozen=True, kw_only=True):
         seconds: of calls, about.
         calls: fewest calls that such a time is stretched for, up to `most_s`.
         most_s: seconds of calls at the most; the call in flight is finished.
-        samples: exactly so many calls, whatever they take; null for as many as fit.
+        samples: exactly so many samples, whatever they take; null for as many as fit, up to `most_samples`.
         cache: as in `BenchPlan`.
         seed: of the order of inputs.
     """
@@ -93,5 +93,6 @@ class ProcessPlan(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 20
     most_s: float = 2.0
     samples: int | None = None
+    most_samples: int = 2000
     cache: Literal["warm", "cold"] = "warm"
     seed: int = 0

@@ -31,8 +31,8 @@ _COUNTERS_PART = 10
 _COUNTERS_S = 3.5e-6
 #: Calls that are looked at to choose the sizes of everything after.
 _LOOKED_AT = 5
-#: Samples of one process, where no number is asked for, and rounds that they come in.
-_MOST_SAMPLES, _MOST_ROUNDS = 2000, 10
+#: Rounds of samples and batches.
+_MOST_ROUNDS = 10
 #: Part of the time that goes to batches; how long one lasts (the interpreter's switch interval), and how many calls are in it at the most.
 _BATCH_PART, _BATCH_S, _BATCH_CALLS = 0.25, 0.005, 100_000
 _MOST_INNER = 10_000
@@ -82,7 +82,7 @@ def measure_process(
         for index in range(shape.rounds):
             share = (index + 1) / shape.rounds
             until = None if plan.samples else began + int(share * shape.seconds * (1 - shape.batch_part) * 1e9) + taker.batch_ns
-            wanted = (plan.samples or _MOST_SAMPLES) * (index + 1) // shape.rounds - taker.count
+            wanted = (plan.samples or plan.most_samples) * (index + 1) // shape.rounds - taker.count
             if wanted > 0 and (until is None or time.monotonic_ns() < deadline):
                 taker.samples(wanted, inner=shape.inner, block=shape.block, until=until)
             for _ in range(shape.batches_a_round):

@@ -134,7 +134,7 @@ class _Bench:
 
     def block(self) -> None:
         """Every version once, in random order, in groups of as many as there are CPUs; a lone version as often as that."""
-        cpus = max(1, len(os.sched_getaffinity(0)))
+        cpus = _cpus()
         wanted = list(range(len(self._versions)))
         if len(wanted) == 1 and not self._commands:
             left = self._plan.most - self._gathered[0].processes
@@ -208,6 +208,11 @@ class _Bench:
         if self._plan.processes is not None:
             fraction = max(fraction, done / (self._plan.processes * len(self._versions)))
         self._report(f"process {done + 1}", min(1.0, fraction))
+
+
+def _cpus() -> int:
+    """CPUs that this process may run on."""
+    return max(1, len(os.sched_getaffinity(0)))
 
 
 def _nothing(label: str, fraction: float | None = None) -> None:

@@ -1,0 +1,105 @@
+"""What one process does: numbers of calls and samples, never times."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import pytest
+
+from ridgeline.measurement.bench.columns import columns_of
+from ridgeline.measurement.bench.overhead import measured_overhead, synchronising_s
+from ridgeline.measurement.bench.plan import ProcessPlan
+from ridgeline.measurement.bench.process import measure_process
+from ridgeline.measurement.bench.report import Piece
+
+
+def test_so_many_samples_as_were_asked_for_and_every_call_counted() -> None:
+    calls = [0]
+
+    def call() -> None:
+        calls[0] += 1
+
+    found = measure_process(call, ProcessPlan(seconds=0.05, samples=37))
+    columns = columns_of(found.pieces, found.batches.tobytes())
+    assert len(columns.wall_s) == 37
+    assert calls[0] == int(columns.inner.sum()) + int(columns.batch_calls.sum())
+    assert (columns.wall_s > 0).all()
+    assert (columns.start_ns[1:] >= columns.start_ns[:-1]).all()
+
+
+def test_a_fast_call_is_made_several_times_in_a_sample_and_in_batches() -> None:
+    found = measure_process(int, ProcessPlan(seconds=0.05))
+    columns = columns_of(found.pieces, found.batches.tobytes())
+    assert len(columns.wall_s) <= 2000
+    assert columns.inner[:5].tolist() == [1] * 5, "the first calls are kept one by one"
+    assert (columns.inner[5:] > 1).all()
+    assert len(columns.batch_s) >= 1
+    assert (columns.batch_calls >= 2).all()
+
+
+def test_a_slow_call_is_made_once_a_sample_at_least_once() -> None:
+    calls = [0]
+
+    def call() -> None:
+        calls[0] += 1
+        time.sleep(0.02)
+
+    found = measure_process(call, ProcessPlan(seconds=0.001, most_s=0.01))
+    columns = columns_of(found.pieces, found.batches.tobytes())
+    assert len(columns.wall_s) >= 1
+    assert (columns.inner == 1).all()
+    assert calls[0] == len(columns.wall_s)
+
+
+def test_inputs_and_hooks() -> None:
+    seen: list[int] = []
+    batches: list[int] = []
+    found = measure_process(
+        lambda: time.sleep(0.0002),
+        ProcessPlan(seconds=0.05, samples=20),
+        before=seen.append,
+        before_batch=batches.append,
+        input_of=lambda index: index % 3,
+    )
+    columns = columns_of(found.pieces, found.batches.tobytes())
+    assert seen == list(range(20))
+    assert columns.inputs.tolist() == [index % 3 for index in range(20)]
+    assert len(batches) == len(columns.batch_s)
+    assert columns.block == 1
+
+
+def test_no_batches_with_cold_caches() -> None:
+    found = measure_process(int, ProcessPlan(seconds=0.02, cache="cold", samples=30), before=lambda index: None)
+    assert len(found.batches) == 0
+    assert len(columns_of(found.pieces).wall_s) == 30
+
+
+def test_pieces_are_handed_over_as_they_come_each_once() -> None:
+    handed: list[Piece] = []
+    found = measure_process(lambda: time.sleep(0.3), ProcessPlan(seconds=0.1, samples=6), hand_over=handed.append)
+    assert len(handed) >= 2
+    assert handed == found.pieces[: len(handed)]
+
+
+def test_what_the_call_raises_passes_and_the_collector_is_left_as_it_was() -> None:
+    before = list(gc.callbacks)
+    with pytest.raises(ZeroDivisionError):
+        measure_process(lambda: 1 / 0, ProcessPlan(seconds=0.01))
+    assert gc.callbacks == before
+
+
+def test_synchronisation_is_timed_apart() -> None:
+    waited: list[object] = []
+    found = measure_process(lambda: "result", ProcessPlan(seconds=0.01, samples=10), synchronise=waited.append)
+    assert found.overhead.synchronise_s is not None
+    assert set(waited) == {"result"}
+    assert synchronising_s(lambda: 1, lambda value: time.sleep(0.001)) >= 0.001
+
+
+def test_costs_are_above_nothing() -> None:
+    found = measured_overhead()
+    assert found.timer_s > 0
+    assert found.batched_iteration_s > 0
+    assert found.bare_s > 0
+    assert found.sample_s >= 0
