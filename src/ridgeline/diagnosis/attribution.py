@@ -71,10 +71,9 @@ def _by_view(a: Sequence[Facts], b: Sequence[Facts], view: str, whole: Quantity)
     if not all(side.processes for side in sides):
         return [], None
     if any(2 * sum(view_perturbed(facts, view) for facts in side) > len(side) for side in (a, b)):
-        return [], _nothing(f"{_TITLES[view]} were taken in calls that took over 10 % longer or shorter for it", f"Nothing of {_TITLES[view]}")
+        return [], _nothing("taking it made calls over 10 % longer or shorter", f"Nothing by {_TITLES[view]}")
     pairs = matched(sides[0].keys, sides[1].keys)
-    tests = len(pairs) + len(_families(pairs))
-    found = list(_told(sides[0], sides[1], pairs, tests, view, whole))
+    found = list(_told(sides[0], sides[1], pairs, view, whole))
     return [*found, _rest(found, view, whole)], None
 
 
@@ -108,17 +107,18 @@ class _Side:
 Pairs = Sequence[tuple[PartKey | None, PartKey | None]]
 
 
-def _told(a: _Side, b: _Side, pairs: Pairs, tests: int, view: str, whole: Quantity) -> Iterator[Contribution]:
-    """Parts with a difference of their own; then kinds whose parts have one only together."""
+def _told(a: _Side, b: _Side, pairs: Pairs, view: str, whole: Quantity) -> Iterator[Contribution]:
+    """Parts with a difference of their own; then kinds whose parts have one only together. Where there are such, each gets half the error rate."""
+    kinds = len(_families(pairs))
     silent = []
     for pair in pairs:
-        found = _contribution(a, b, [pair], tests, view, whole)
+        found = _contribution(a, b, [pair], len(pairs) * (2 if kinds else 1), view, whole)
         if found is not None:
             yield found
         else:
             silent.append(pair)
     for family in _families(silent):
-        found = _contribution(a, b, family, tests, view, whole)
+        found = _contribution(a, b, family, 2 * kinds, view, whole)
         if found is not None:
             yield found
 
@@ -203,7 +203,7 @@ def _rest(found: Sequence[Contribution], view: str, whole: Quantity) -> Contribu
     width = math.fsum(part.difference_ci_s[1] - part.difference_s for part in found if part.difference_ci_s)
     left = whole.value - explained
     interval = (whole.low - explained - width, whole.high - explained + width)
-    within = "which may be nothing" if interval[0] <= 0 <= interval[1] else "in parts that are not told from noise, or in none of them"
+    within = "not told from nothing" if interval[0] <= 0 <= interval[1] else "in parts that are not told from noise, or in none"
     explained_share = f"{explained / whole.value:.0%} of {format_quantity(abs(whole.value), 's')}"
     return Contribution(
         kind="unexplained",
@@ -213,6 +213,6 @@ def _rest(found: Sequence[Contribution], view: str, whole: Quantity) -> Contribu
         difference_s=left,
         difference_ci_s=interval,
         share=left / whole.value,
-        because=f"{_TITLES[view]} explain {explained_share}; what they leave, {within}",
+        because=f"explained: {explained_share}; the rest is {within}",
         level=view,
     )

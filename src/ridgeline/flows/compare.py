@@ -18,7 +18,7 @@ from ridgeline.core import Caution, Comparison, ComparisonSet, RidgelineError, R
 from ridgeline.machine import read_machine
 
 from .comparing.here import compared_here, outputs_here
-from .comparing.promise import Tested, experiment_of, held, tested
+from .comparing.promise import Tested, action_of, experiment_of, held
 from .comparing.sides import CallableSide, FileSide, Given, LiveSide, RevisionSide, RunSide, side_of, sort_of_both
 from .comparing.stored import compared_stored, opened
 from .comparing.worktrees import Tree, checked_out
@@ -128,7 +128,7 @@ def compare(
         side_of(b, revision=revision, command=command, threads=threads, seed=seed),
     )
     sort_of_both(*sides)
-    asked = tested(tests, notebook) if tests else None
+    asked = action_of(tests, notebook) if tests else None
     job = _Job(question=question, asked=asked, notebook=notebook, report=report or _silent, line=line)
     if isinstance(sides[0], RunSide | FileSide) and isinstance(sides[1], RunSide | FileSide):
         return job.stored(sides[0], sides[1])

@@ -195,18 +195,18 @@ def _parts(title: str, parts: Sequence[Contribution]) -> Table:
     columns = (
         Column(title="kind", weight=12),
         Column(title="part", flexible=True, weight=20, least=18),
-        Column(title="A", right=True, weight=6),
-        Column(title="B", right=True, weight=6),
+        Column(title="A", right=True, weight=9),
+        Column(title="B", right=True, weight=9),
         Column(title="difference", right=True, weight=18),
         Column(title="of it", right=True, weight=17),
-        Column(title="because", flexible=True, weight=9, least=20),
+        Column(title="because", flexible=True, weight=6, least=12),
     )
     rows = tuple(
         (
             words(part.kind),
             words(part.name),
-            number(part.a_s, "s", reason="" if part.kind == "unexplained" else "not in A"),
-            number(part.b_s, "s", reason="" if part.kind == "unexplained" else "not in B"),
+            number(part.a_s, "s"),
+            number(part.b_s, "s"),
             number(part.difference_s, "s", part.difference_ci_s),
             words(f"{100 * part.share:+.0f} %") if part.share is not None else missing("not told from noise"),
             words(part.because),

@@ -20,8 +20,9 @@ class Clock:
 
 def verdict(word, tail="inconclusive", detectable=1.1):
     return Comparison(
-        verdict=word, ratio=1.0, ratio_ci=None, confidence=0.97, tail=TailComparison(verdict=tail), keep=False, detectable_ratio=detectable, a=None, b=None
-    )
+        verdict=word, ratio=1.0, ratio_ci=None, confidence=0.97, tail=TailComparison(verdict=tail), keep=False, detectable_ratio=detectable,
+        a=None, b=None,
+    )  # fmt: skip
 
 
 def watched(word="inconclusive", *, step_s=0.5, budget_s=20.0, most=1000, **options):

@@ -85,7 +85,7 @@ def test_no_repository(tmp_path, monkeypatch):
 
 
 def test_a_set_up_that_fails_is_one_line_and_leaves_nothing(repository):
-    with pytest.raises(TargetFailed, match="exit code 3.*cannot build"), checked_out(["HEAD~1", "HEAD"], setup="echo cannot build >&2; exit 3"):
+    with pytest.raises(TargetFailed, match=r"exit code 3.*cannot build"), checked_out(["HEAD~1", "HEAD"], setup="echo cannot build >&2; exit 3"):
         pass
     assert len(trees_of(repository)) == 1
     assert os.listdir(os.environ["TMPDIR"]) == []
@@ -141,7 +141,7 @@ def test_a_target_in_a_revision(repository):
         # A file of the repository by its absolute path is that of the revision.
         assert side_in(old, f"{repository}/bench/b.py:run", ()).spec.path == str(old.root / "bench" / "b.py")
         assert side_in(old, "pack:run", ()).spec.module == "pack"
-        with pytest.raises(UsageError, match="no gone.py in HEAD~1"):
+        with pytest.raises(UsageError, match=r"no gone\.py in HEAD~1"):
             side_in(old, "gone.py:run", ())
         with pytest.raises(UsageError, match=r"no program \./prog in HEAD~1.*--setup"):
             side_in(old, None, ["./prog"])

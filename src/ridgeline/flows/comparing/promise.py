@@ -16,7 +16,7 @@ from ridgeline.core import Action, Caution, Comparison, Experiment, Run, UsageEr
 if TYPE_CHECKING:
     from ridgeline.notebook import Notebook
 
-__all__ = ["Tested", "experiment_of", "held", "speedup_found", "tested"]
+__all__ = ["Tested", "action_of", "experiment_of", "held", "speedup_found"]
 
 Promise = Literal["kept", "refuted", "open"]
 
@@ -28,7 +28,7 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
     run: Run
 
 
-def tested(text: str, notebook: Notebook | None) -> Tested:
+def action_of(text: str, notebook: Notebook | None) -> Tested:
     """Find the action that `ACTION@RUN` names, such as `a1@latest`; `latest` and `-1` are the newest run with a diagnosis.
 
     Raises:

@@ -1,0 +1,255 @@
+"""`compare` from end to end with a harness that measures nothing, and once for each sort of sides with one that does."""
+
+from __future__ import annotations
+
+import subprocess
+
+import msgspec
+import pytest
+
+import ridgeline
+from ridgeline.core import Action, Comparison, ComparisonSet, TargetFailed, UsageError
+from ridgeline.core.documents import decode, encode
+from ridgeline.flows.compare import compare
+from ridgeline.flows.comparing.promise import action_of, held, speedup_found
+from ridgeline.flows.promises import counted
+from ridgeline.machine import read_machine
+from ridgeline.notebook import Notebook
+
+SOURCE = """
+import numpy as np
+
+def base():
+    return np.arange(1000.0).sum()
+
+def same():
+    return np.arange(1000.0).sum()
+
+def other():
+    return np.arange(1001.0).sum()
+
+def fails():
+    raise ValueError("broken on purpose")
+
+def long():
+    return sum(range(40_000)) and None
+
+def short():
+    return sum(range(10_000)) and None
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "work.py").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    with Notebook.open(tmp_path / "notes.sqlite") as opened:
+        yield opened
+
+
+def test_a_slower_version_is_found_early_and_kept(folder, harness, notebook):
+    harness.ratio = 1.2
+    told = []
+    found = compare("work.py:base", "work.py:same", notebook=notebook, seed=7, report=lambda text, part: told.append(text))
+    assert isinstance(found, Comparison)
+    assert found.verdict == "slower"
+    assert found.ratio == pytest.approx(1.2, rel=0.03)
+    assert not found.keep
+    assert harness.seed == 7
+    assert found.side_a.processes < 30
+    assert (found.confidence, found.name_a, found.name_b) == (0.97, "work.py:base", "work.py:same")
+    assert any("as soon as it was certain" in reason for reason in found.reasons)
+    assert any("nine times of ten" in text for text in told)
+    runs = [notebook.get(run) for run in (found.run_a, found.run_b)]
+    assert [run.verb for run in runs] == ["compare", "compare"]
+    assert [run.facts.target.name for run in runs] == ["work.py:base", "work.py:same"]
+    assert [len(run.bench.samples) for run in runs] == [found.side_a.samples, found.side_b.samples]
+    assert len(notebook.comparisons()) == 1
+    assert notebook.experiments() == ()
+    assert decode(encode(found), Comparison) == found
+
+
+def test_equal_versions_use_up_what_they_are_given(folder, harness):
+    harness.spread = 0.05
+    found = compare("work.py:base", "work.py:same", processes=6)
+    assert found.verdict == "inconclusive"
+    assert found.side_a.processes == 6
+    assert found.run_a is None
+
+
+def test_equivalence_ends_it_early(folder, harness):
+    harness.spread = 0.0005
+    found = compare("work.py:base", "work.py:same", margin=0.05)
+    assert (found.verdict, found.keep) == ("same", True)
+    assert found.side_a.processes < 30
+
+
+def test_stored_runs_of_it_compare_again(folder, harness, notebook):
+    harness.ratio = 1.2
+    live = compare("work.py:base", "work.py:same", notebook=notebook)
+    stored = compare(live.run_a, live.run_b, notebook=notebook)
+    assert (stored.verdict, stored.run_a, stored.run_b) == ("slower", live.run_a, live.run_b)
+    assert stored.ratio == pytest.approx(live.ratio, rel=0.02)
+    turned = compare("-1", "-2", notebook=notebook)
+    assert turned.verdict == "faster"
+    assert turned.ratio == pytest.approx(1 / stored.ratio)
+    objects = compare(notebook.get(live.run_a), notebook.get(live.run_b))
+    assert objects.ratio == stored.ratio
+    with pytest.raises(UsageError, match="no-notebook"):
+        compare(live.run_a, live.run_b)
+
+
+def test_an_interrupt_keeps_what_there_is(folder, harness, notebook):
+    harness.interrupted_at = 4
+    with pytest.raises(KeyboardInterrupt):
+        compare("work.py:base", "work.py:same", notebook=notebook)
+    kept = [notebook.get(summary.id) for summary in notebook.runs()]
+    assert sorted(run.facts.target.name for run in kept) == ["work.py:base", "work.py:same"]
+    assert [len(run.bench.processes) for run in kept] == [4, 4]
+
+
+def test_outputs_that_differ_are_said(folder, harness):
+    harness.ratio = 1.2
+    codes = [caution.code for caution in compare("work.py:base", "work.py:other").warnings]
+    assert "outputs-differ" in codes
+    codes = [caution.code for caution in compare("work.py:base", "work.py:same").warnings]
+    assert "outputs-differ" not in codes
+    assert "same-code" in [caution.code for caution in compare("work.py:base", "work.py:base").warnings]
+
+
+def test_a_version_that_fails_is_named(folder, harness):
+    with pytest.raises(TargetFailed, match=r"broken on purpose.*work\.py:fails"):
+        compare("work.py:base", "work.py:fails")
+    assert harness.versions == []
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "options", "words"),
+    [
+        ("work.py:base", "latest", {}, "one sort"),
+        ("work.py:base", "sort work.py", {}, "process of their own"),
+        ("work.py:base", "work.py:same", {"setup": "make"}, "leave --setup out"),
+        ("HEAD", "HEAD", {"target": "x.py:f", "arguments": ("true",)}, "one of --target"),
+        ("work.py:base", "work.py:same", {"margin": 1.5}, "margin"),
+        ("work.py:base", "work.py:same", {"confidence": float("nan")}, "confidence"),
+        ("work.py:base", "work.py:same", {"tests": "a1@latest"}, "no-notebook"),
+    ],
+)
+def test_refused_in_one_line(folder, harness, a, b, options, words):
+    with pytest.raises(UsageError) as caught:
+        compare(a, b, **options)
+    assert words in str(caught.value)
+    assert harness.versions == []
+
+
+# ---- promises ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def promised(notebook, stored_run):
+    """A diagnosis of this machine that promised 1.15 to 1.30."""
+    action = msgspec.structs.replace(stored_run.diagnosis.actions[0], speedup=(1.15, 1.30), metric="latency")
+    diagnosis = msgspec.structs.replace(stored_run.diagnosis, actions=(action,))
+    run = msgspec.structs.replace(stored_run, diagnosis=diagnosis, facts=msgspec.structs.replace(stored_run.facts, machine=read_machine()))
+    notebook.add(run)
+    return run
+
+
+@pytest.mark.parametrize(("ratio", "promise"), [(1 / 1.2, "kept"), (1 / 1.6, "refuted"), (1.1, "refuted")])
+def test_a_promise_is_held_against_what_is_found(folder, harness, notebook, promised, ratio, promise):
+    harness.ratio = ratio
+    found = compare("work.py:base", "work.py:same", notebook=notebook, tests="a1@latest", hypothesis="fewer bytes, less time")
+    assert (found.promise, found.promised, found.tests) == (promise, (1.15, 1.30), f"a1@{promised.id}")
+    (made,) = notebook.experiments()
+    assert (made.diagnosis, made.action.id, made.promise) == (promised.id, "a1", promise)
+    assert made.runs == (found.run_a, found.run_b)
+    assert made.hypothesis == "fewer bytes, less time"
+    assert len(made.commits) == len(made.clock) == 2
+    assert made.found == pytest.approx(speedup_found(found))
+    report = counted("here", notebook.experiments())
+    assert (report.total.kept, report.total.refuted) == ((1, 0) if promise == "kept" else (0, 1))
+
+
+def test_a_hypothesis_alone_is_kept_beside_the_controls(folder, harness, notebook):
+    harness.ratio = 0.8
+    compare("work.py:base", "work.py:same", notebook=notebook, hypothesis="shorter is faster")
+    (made,) = notebook.experiments()
+    assert (made.action, made.hypothesis, made.verdict, made.kept) == (None, "shorter is faster", "faster", True)
+
+
+def test_promises_of_another_machine_or_of_the_period_stay_open(folder, harness, notebook, promised):
+    harness.ratio = 1 / 1.2
+    found = compare("work.py:base", "work.py:same", notebook=notebook)
+    asked = action_of("a1@latest", notebook)
+    assert held(found, asked, ["another"]).promise == "open"
+    action = msgspec.structs.replace(asked.action, metric="period")
+    later = held(found, msgspec.structs.replace(asked, action=action), [])
+    assert later.promise == "open"
+    assert later.warnings[-1].code == "promise-open"
+    assert held(found, msgspec.structs.replace(asked, action=action), [], batched=found).promise == "kept"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("a1", "ACTION@RUN"), ("a9@latest", "it has a1"), ("a1@2099", "none whose id"), ("@latest", "ACTION@RUN")]
+)
+def test_actions_that_are_not_there(notebook, promised, text, words):
+    with pytest.raises(UsageError, match=words):
+        action_of(text, notebook)
+
+
+def test_an_action_by_its_name(notebook, promised):
+    assert isinstance(action_of("quantise-weights@latest", notebook).action, Action)
+
+
+# ---- with the real harness: each sort once, differences far beyond any noise -----------------------------------------------------------
+
+
+def test_real_targets(folder):
+    found = compare("work.py:short", "work.py:long", processes=5, samples=20)
+    assert found.ratio > 1.5
+    assert (found.side_a.processes, found.side_b.processes) == (5, 5)
+
+
+def test_real_callables_of_this_process():
+    scale = [10_000, 60_000]
+    found = ridgeline.compare(lambda: sum(range(scale[0])), lambda: sum(range(scale[1])), processes=9, time_budget_s=2.0)
+    assert found.ratio > 2
+    assert {"one-process", "outputs-differ"} <= {caution.code for caution in found.warnings}
+    assert found.side_a.processes_known is False
+
+
+def test_real_revisions(folder):
+    def git(*arguments):
+        identity = ["-c", "user.email=a@example.org", "-c", "user.name=a", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *arguments], check=True, capture_output=True)
+
+    (folder / "pack.py").write_text("def run():\n    return sum(range(10_000)) and None\n")
+    git("init", "-q")
+    git("add", "pack.py")
+    git("commit", "-qm", "one")
+    (folder / "pack.py").write_text("def run():\n    return sum(range(60_000)) and None\n")
+    git("commit", "-qam", "two")
+    found = compare("HEAD~1", "HEAD", target="pack:run", processes=5, samples=20)
+    assert found.ratio > 2
+    assert found.name_a.startswith("HEAD~1 (")
+    # A benchmark outside the repository that puts the working tree's own folder first.
+    outside = folder.parent / "outside.py"
+    (folder / "helper.py").write_text("")
+    outside.write_text(f"import sys\nsys.path.insert(0, {str(folder)!r})\nimport helper\n\ndef run():\n    return None\n")
+    with pytest.raises(TargetFailed, match=r"imported from its worktree.*helper"):
+        compare("HEAD~1", "HEAD", target=f"{outside}:run", processes=5, samples=5)
+
+
+def test_result_files(folder):
+    document = '{"results": [{"command": "x", "times": [%s]}]}'
+    for name, level in (("a.json", 1.0), ("b.json", 2.0)):
+        times = ", ".join(str(level * (1 + 0.001 * index)) for index in range(12))
+        (folder / name).write_text(document % times)
+    found = compare("a.json", "b.json")
+    assert found.ratio == pytest.approx(2.0, rel=0.02)
+    assert isinstance(found, Comparison | ComparisonSet)
