@@ -2,6 +2,9 @@
  *
  * The run-queue delay (second field of /proc/thread-self/schedstat, nanoseconds runnable but not running) is read through a descriptor that
  * each thread keeps: it names the thread that opened it, so it is closed with the thread and not used after a fork.
+ *
+ * To ask for CPU time makes the kernel look whether the thread's turn is over, and on the way out of that call it may switch. A row is read in such an
+ * order that this wait is between two samples and in neither: CPU time first where a sample begins, last where it ends.
  */
 #define _GNU_SOURCE
 #include "counters.h"
@@ -69,15 +72,17 @@ static int64_t clock_of(clockid_t clock)
 
 static int64_t system_ns(const struct rusage *usage) { return (int64_t)usage->ru_stime.tv_sec * 1000000000 + usage->ru_stime.tv_usec * 1000; }
 
-void counters_row(int64_t row[COUNTER_FIELDS])
+static void cpu_time(int64_t row[COUNTER_FIELDS])
+{
+    row[1] = clock_of(CLOCK_THREAD_CPUTIME_ID);
+    row[2] = clock_of(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static void events(int64_t row[COUNTER_FIELDS])
 {
     struct rusage thread = {0}, process = {0};
     getrusage(RUSAGE_THREAD, &thread);
     getrusage(RUSAGE_SELF, &process);
-    row[0] = clock_of(CLOCK_MONOTONIC);
-    row[1] = clock_of(CLOCK_THREAD_CPUTIME_ID);
-    row[2] = clock_of(CLOCK_PROCESS_CPUTIME_ID);
-    row[3] = run_queue_ns();
     row[4] = system_ns(&thread);
     row[5] = thread.ru_nivcsw;
     row[6] = thread.ru_nvcsw;
@@ -86,10 +91,32 @@ void counters_row(int64_t row[COUNTER_FIELDS])
     row[9] = system_ns(&process);
 }
 
-PyObject *native_counters_read(PyObject *module, PyObject *out)
+void counters_row(int64_t row[COUNTER_FIELDS], int ends)
+{
+    if (ends)
+        row[3] = run_queue_ns();
+    else
+        cpu_time(row);
+    events(row);
+    row[0] = clock_of(CLOCK_MONOTONIC);
+    if (ends)
+        cpu_time(row);
+    else
+        row[3] = run_queue_ns();
+}
+
+PyObject *native_counters_read(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     Py_buffer view;
+    if (count < 1 || count > 2) {
+        PyErr_SetString(PyExc_TypeError, "counters_read(out, ends=False)");
+        return NULL;
+    }
+    PyObject *out = args[0];
+    int ends = count == 2 ? PyObject_IsTrue(args[1]) : 0;
+    if (ends < 0)
+        return NULL;
     if (PyObject_GetBuffer(out, &view, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0) {
         if (PyErr_ExceptionMatches(PyExc_BufferError)) {
             PyErr_Clear();
@@ -103,7 +130,7 @@ PyObject *native_counters_read(PyObject *module, PyObject *out)
         return NULL;
     }
     int64_t row[COUNTER_FIELDS];
-    counters_row(row);
+    counters_row(row, ends);
     memcpy(view.buf, row, sizeof row);
     PyBuffer_Release(&view);
     Py_RETURN_NONE;

@@ -7,8 +7,8 @@
 #define COUNTER_FIELDS 10
 
 int counters_init(void);
-void counters_row(int64_t row[COUNTER_FIELDS]);
-PyObject *native_counters_read(PyObject *module, PyObject *out);
+void counters_row(int64_t row[COUNTER_FIELDS], int ends);
+PyObject *native_counters_read(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *native_clock_ns(PyObject *module, PyObject *unused);
 
 #endif

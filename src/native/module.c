@@ -24,7 +24,7 @@ static PyMethodDef methods[] = {
     {"page_fault", native_page_fault, METH_VARARGS, "page_fault(pages) -> seconds per first touch of a 4 KiB page"},
     {"clock_rate", native_clock_rate, METH_VARARGS, "clock_rate(seconds, cpu) -> cycles per second"},
     {"timer_read", native_timer_read, METH_VARARGS, "timer_read(n) -> seconds per reading of the monotonic clock"},
-    {"counters_read", native_counters_read, METH_O, "counters_read(out): fill 10 int64 with the calling thread's counters"},
+    {"counters_read", (PyCFunction)(void (*)(void))native_counters_read, METH_FASTCALL, "counters_read(out, ends=False): fill 10 int64 with the calling thread's counters"},
     {"clock_ns", native_clock_ns, METH_NOARGS, "clock_ns() -> monotonic clock in ns"},
     {"nothing", native_nothing, METH_NOARGS, "nothing(): the empty call"},
     {"collection_seen", (PyCFunction)(void (*)(void))native_collection_seen, METH_FASTCALL, "collection_seen(phase, info): for gc.callbacks"},

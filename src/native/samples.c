@@ -131,7 +131,7 @@ static Py_ssize_t taken(const struct plan *plan)
         if (prepared(plan, count) != 0)
             return -1;
         if (reading + 2 <= plan->readings)
-            counters_row(plan->counters + COUNTER_FIELDS * reading);
+            counters_row(plan->counters + COUNTER_FIELDS * reading, 0);
         while (count < end) {
             if (sampled(&plan->call, plan->synchronise, plan->inner, plan->rows + ROW * count) != 0)
                 return -1;
@@ -140,7 +140,7 @@ static Py_ssize_t taken(const struct plan *plan)
                 return -1;
         }
         if (reading + 2 <= plan->readings)
-            counters_row(plan->counters + COUNTER_FIELDS * (reading + 1));
+            counters_row(plan->counters + COUNTER_FIELDS * (reading + 1), 1);
         reading += 2;
         if (between(&handed_over) != 0)
             return -1;

@@ -52,8 +52,8 @@ def clock_rate(seconds: float, cpu: int, /) -> float:
 def timer_read(n: int, /) -> float:
     """Seconds per clock_gettime(CLOCK_MONOTONIC), mean over n."""
 
-def counters_read(out: WriteableBuffer, /) -> None:
-    """Fill ten int64 for the calling thread.
+def counters_read(out: WriteableBuffer, ends: bool = False, /) -> None:
+    """Fill ten int64 for the calling thread; `ends`: read them in the order for the end of a sample, so that a switch between samples is in none.
 
     monotonic_ns, thread_cpu_ns, process_cpu_ns, run_queue_ns (−1 if the kernel does not tell), thread system time in ns, involuntary switches,
     voluntary switches, minor faults, major faults, process system time in ns.

@@ -16,21 +16,22 @@ from ridgeline import _native
 Row = NDArray[np.int64]
 
 
-def read() -> Row:
+def read(ends: bool = False) -> Row:
     row = np.full(10, -7, dtype=np.int64)
-    _native.counters_read(row.data)
+    _native.counters_read(row.data, ends)
     return row
 
 
-def test_all_ten_fields_are_written_and_no_more() -> None:
+@pytest.mark.parametrize("ends", [False, True])
+def test_all_ten_fields_are_written_and_no_more(ends: bool) -> None:
     row = np.full(12, -7, dtype=np.int64)
-    _native.counters_read(row.data)
+    _native.counters_read(row.data, ends)
     assert (row[:10] != -7).all()
     assert (row[10:] == -7).all()
 
 
 def test_fields_never_run_backwards() -> None:
-    rows = np.stack([read() for _ in range(200)])
+    rows = np.stack([read(bool(number % 2)) for number in range(200)])
     assert (np.diff(rows, axis=0) >= 0).all()
 
 
@@ -149,3 +150,9 @@ def test_a_bytearray_of_eighty_bytes_fits() -> None:
 def test_what_is_no_buffer_is_a_type_error() -> None:
     with pytest.raises(TypeError):
         _native.counters_read(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [(), (bytearray(80), True, 1)])
+def test_a_buffer_and_at_most_one_more_are_taken(given: tuple[object, ...]) -> None:
+    with pytest.raises(TypeError):
+        _native.counters_read(*given)  # type: ignore[arg-type]

@@ -32,6 +32,8 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
         system_s: seconds in the kernel. Tick-sampled on most kernels: only sums over many samples mean something.
         involuntary_switches, voluntary_switches, minor_faults, major_faults, gc_collections: counts over the sample.
         gc_s: seconds in the garbage collector over the sample.
+        block: the block of samples around which switches, faults, run-queue delay and CPU time were read together; they stand at its slowest sample,
+            or are spread over it. Null where they were read around each sample.
         input_id: which input was used.
         flags: bits `FLAG_*`.
         method: how they were taken, for the recipe.
@@ -52,6 +54,7 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
     major_faults: Column | None = None
     gc_collections: Column | None = None
     gc_s: Column | None = None
+    block: Column | None = None
     input_id: Column | None = None
     flags: Column | None = None
     method: str = ""

@@ -1,16 +1,17 @@
 """The slowest 1 % of the calls: what was seen in them that can be why.
 
 A reason whose seconds are known (waiting for a CPU, collecting garbage) explains a call where what it took beyond the usual is at least half of what
-the call took beyond the median: such things happen in long calls because they are long, so being there proves nothing. A reason that is only counted
-(faults, stolen time, throttling) explains the calls it was seen in if it is found among the slowest more often than chance allows (p ≤ 0.01 for each,
-process by process, so that a slow process is no evidence for what all of its calls have). A reason that is in every call explains nothing either
-way. Calls of a slow process or of a large input are not mysterious: these are reasons of their own.
+the call took beyond the median, and no more than the call lasted: such things happen in long calls because they are long, so being there proves
+nothing. A reason that is only counted (faults, stolen time, throttling) explains the calls it was seen in if it is found among the slowest more often
+than chance allows (p ≤ 0.01 for each, process by process, so that a slow process is no evidence for what all of its calls have; where counters were
+read around blocks of calls, block by block). A reason that is in every call explains nothing either way. Calls of a slow process or of a large input
+are not mysterious: these are reasons of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ _CHANCE = 0.01
 _LEAST_OF_GROUP = 5
 #: Faults beyond this multiple of what is usual in the process are many.
 _MANY_FAULTS = 2
+#: What is told of a call may exceed it by this part: the counters are read a little before and after the clock.
+_LOOSE = 1.05
 
 Values = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -46,6 +49,8 @@ class _Calls:
         excess: seconds of a sample beyond the median of all calls.
         slow: the slowest, which are slower than the median.
         process: of each.
+        lasted: seconds of a sample.
+        block: of each, around which its counters were read.
     """
 
     samples: Samples
@@ -54,6 +59,8 @@ class _Calls:
     excess: Values
     slow: Mask
     process: NDArray[np.int64]
+    lasted: Values
+    block: NDArray[np.int64]
 
     def taken(self, column: Column | None) -> Values | None:
         """The values of a column for these calls; null where it was not taken."""
@@ -120,9 +127,15 @@ def _steady_calls(samples: Samples, steady: NDArray[np.bool_] | None) -> _Calls 
     wall = np.asarray(samples.wall_s.values[order], dtype=np.float64)
     slow = np.zeros(len(wall), np.bool_)
     slow[np.argsort(wall, kind="stable")[-max(1, int(len(wall) * _SLOWEST)) :]] = True
-    excess = (wall - np.median(wall)) * samples.inner.values[order]
+    inner = samples.inner.values[order]
+    excess = (wall - np.median(wall)) * inner
     slow &= excess > 0
-    return _Calls(samples, order, wall, excess, slow, samples.process.values[order].astype(np.int64))
+    process = samples.process.values[order].astype(np.int64)
+    block = np.arange(len(wall))
+    if samples.block is not None:
+        own = samples.block.values[order].astype(np.int64)
+        block = np.unique(own + process * (int(own.max()) + 1), return_inverse=True)[1]
+    return _Calls(samples, order, wall, excess, slow, process, wall * inner, block)
 
 
 def _reasons(calls: _Calls, missing: dict[str, str]) -> Iterator[_Reason]:
@@ -163,10 +176,11 @@ def _waiting(calls: _Calls, missing: dict[str, str]) -> Iterator[_Reason]:
         missing.setdefault("preempted", "involuntary switches were not counted")
     if queue is None:
         missing.setdefault("run queue", "the kernel does not tell how long a thread waits for a CPU")
-        if taken_off is not None:
-            yield _Reason("preempted", taken_off, taken_off, more_often(taken_off, calls.slow, calls.process))
+        if switches is not None:
+            yield _counted("preempted", calls, [(switches, 1)])
         return
-    waited = calls.beyond_usual(queue)
+    # A longer wait was not in the call, or not all of it: threads are often switched where the counters are read.
+    waited = np.where(queue <= _LOOSE * calls.lasted, calls.beyond_usual(queue), 0.0)
     carried, mattering = _carries(calls, waited), _mattering(calls, waited)
     off = np.zeros(len(waited), np.bool_) if taken_off is None else taken_off
     yield _Reason("preempted", off & mattering, off & carried)
@@ -175,14 +189,28 @@ def _waiting(calls: _Calls, missing: dict[str, str]) -> Iterator[_Reason]:
 
 def _faults(calls: _Calls, missing: dict[str, str]) -> Iterator[_Reason]:
     columns = [calls.taken(column) for column in (calls.samples.minor_faults, calls.samples.major_faults)]
-    known = [values for values in columns if values is not None]
+    known = [(values, _MANY_FAULTS) for values in columns if values is not None]
     if not known:
         missing.setdefault("faults", "page faults were not counted")
         return
-    many = np.zeros(len(calls.wall), np.bool_)
-    for values in known:
-        many |= values > _MANY_FAULTS * calls.level(values, calls.process)
-    yield _Reason("faults", many, many, more_often(many, calls.slow, calls.process))
+    yield _counted("faults", calls, known)
+
+
+def _counted(name: str, calls: _Calls, counts: Sequence[tuple[Values, int]]) -> _Reason:
+    """A reason of which only the number is known: in blocks of counters that have more of it than a multiple of what is usual in their process.
+
+    The items of the test are blocks, since what was counted in one is known of none of its calls.
+    """
+    blocks = int(calls.block.max()) + 1
+    process, slow = np.zeros(blocks, np.int64), np.zeros(blocks, np.bool_)
+    process[calls.block] = calls.process
+    slow[calls.block[calls.slow]] = True
+    many = np.zeros(blocks, np.bool_)
+    for values, times in counts:
+        totals = np.bincount(calls.block, values, blocks).astype(np.float64)
+        many |= totals > times * calls.level(totals, process)
+    seen = many[calls.block]
+    return _Reason(name, seen, seen, more_often(many, slow, process))
 
 
 def _collected(calls: _Calls, missing: dict[str, str]) -> Iterator[_Reason]:
@@ -191,8 +219,7 @@ def _collected(calls: _Calls, missing: dict[str, str]) -> Iterator[_Reason]:
         spent = calls.beyond_usual(seconds)
         yield _Reason("collected", _mattering(calls, spent), _carries(calls, spent))
     elif counted is not None:
-        more = calls.beyond_usual(counted) > 0
-        yield _Reason("collected", more, more, more_often(more, calls.slow, calls.process))
+        yield _counted("collected", replace(calls, block=np.arange(len(calls.wall))), [(counted, 1)])
     else:
         missing.setdefault("collected", "garbage collections were not counted")
 

@@ -49,7 +49,7 @@ class CounterRows:
 
     def read(self) -> None:
         """Take one reading into the next row."""
-        _native.counters_read(self._views[self._used])
+        _native.counters_read(self._views[self._used], bool(self._used % 2))
         self._used += 1
 
     def drop(self, readings: int) -> None:
