@@ -6,8 +6,7 @@ import pytest
 
 from ridgeline.core import Run, UsageError
 from ridgeline.notebook import Notebook
-
-from .filled import comparison, family
+from support.notebook_entries import comparison, family
 
 
 def test_a_comparison_comes_back_equal(book: Notebook, stored_run: Run) -> None:

@@ -11,8 +11,7 @@ from ridgeline.core import Run, UsageError
 from ridgeline.notebook import Notebook, RunFilter
 from ridgeline.notebook.filters import moment
 from ridgeline.notebook.summary import utc
-
-from .filled import benchmarked
+from support.notebook_entries import benchmarked
 
 NOW = datetime.datetime(2026, 3, 10, 12, tzinfo=datetime.UTC)
 

@@ -15,8 +15,7 @@ from ridgeline.core import MemoryBlobs, Run, UsageError
 from ridgeline.core.documents import encode
 from ridgeline.notebook import Notebook
 from ridgeline.notebook.migrate import migrations
-
-from .filled import comparison, experiment
+from support.notebook_entries import comparison, experiment
 
 #: Columns of the first version, which the next two did not touch.
 _FIRST = "id, verb, at, target, target_digest, machine, bound, cause, median_s, commit_id, document"

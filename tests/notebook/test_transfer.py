@@ -18,8 +18,7 @@ from ridgeline.core import Column, ReadError, Run, Samples
 from ridgeline.notebook import Entry, Notebook, RunFilter, Unreadable
 from ridgeline.notebook.json_lines import read_json_lines, write_json_lines
 from ridgeline.notebook.parquet import read_parquet, write_parquet
-
-from .filled import benchmarked, comparison, experiment, family
+from support.notebook_entries import benchmarked, comparison, experiment, family
 
 Write = Callable[[BinaryIO, Iterable[Entry]], None]
 Read = Callable[[BinaryIO], Iterator[Entry | Unreadable]]

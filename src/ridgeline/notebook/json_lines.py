@@ -68,10 +68,7 @@ def read_json_lines(file: BinaryIO) -> Iterator[Entry | Unreadable]:
         ReadError: the first line is not that of such a file.
         OSError, EOFError, zlib.error: the file cannot be read on.
     """
-    first = file.readline(_LONGEST_LINE)
-    if not isinstance(_parsed(first), _Begin):
-        remedy = "give a file that `ridgeline export` wrote"
-        raise ReadError("JSON Lines with a first line of schema ridgeline.notebook/1", found=repr(first[:60]), remedy=remedy)
+    _check_first(file.readline(_LONGEST_LINE))
     count, number = 0, 1
     while line := file.readline(_LONGEST_LINE):
         number += 1
@@ -89,6 +86,16 @@ def read_json_lines(file: BinaryIO) -> Iterator[Entry | Unreadable]:
         # One that cannot be read was told: what the last line says of the number is about lines that are not here at all.
         count += 1
     yield Unreadable(id=f"line {number}", reason="the file was cut short: the last line, which says how many entries there are, is missing")
+
+
+def _check_first(line: bytes) -> None:
+    try:
+        if isinstance(_parsed(line), _Begin):
+            return
+    except ReadError:
+        pass
+    remedy = "give a file that `ridgeline export` wrote"
+    raise ReadError("a first line of schema ridgeline.notebook/1", found=repr(line[:60]) if line else "an empty file", remedy=remedy)
 
 
 def _parsed(line: bytes) -> _Begin | _Line | _End:

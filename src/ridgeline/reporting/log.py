@@ -28,10 +28,10 @@ def log_table(runs: Sequence[RunSummary], *, filtered: bool = False) -> Page:
         Column(title="verb", weight=14),
         Column(title="target", flexible=True, weight=15),
         Column(title="median", right=True, weight=13),
-        Column(title="p99", right=True, weight=9),
+        Column(title="p99", right=True, weight=12),
         Column(title="processes", right=True, weight=5),
-        Column(title="bound", weight=10),
-        Column(title="cause", weight=11),
+        Column(title="bound", flexible=True, least=9, weight=10),
+        Column(title="cause", flexible=True, least=11, weight=11),
         Column(title="commit", flexible=True, weight=7),
         Column(title="machine", flexible=True, weight=6),
     )
