@@ -2,7 +2,7 @@
 
 This module decides which metrics are results: trends that contain time, in milliseconds as k6 writes them; the rates of requests and iterations;
 the shares of failed requests and of checks that held. A trend that does not say that it contains time is left out, but for k6's own ones, whose
-meaning its documentation fixes. Points of requests whose response was not expected are counted and left out. A run is one load, not several processes.
+meaning its documentation fixes. Points of requests whose response was not expected are counted and left out. A run is one process.
 Source: the documentation of k6 (metrics, JSON output, end-of-test summary); unverified: no k6 was at hand.
 """
 
