@@ -18,6 +18,7 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ridgeline.core import (
     Better,
@@ -41,6 +42,8 @@ __all__ = ["FIRST_ERROR", "Look", "at_baseline", "at_history", "at_prediction", 
 
 #: One-sided chance that the first looking suspects an unchanged benchmark.
 FIRST_ERROR = 0.1
+#: One-sided chance that an unchanged benchmark is called faster: that is told and decides nothing, so that it is not confirmed.
+_FASTER_ERROR = 0.005
 #: Two-sided confidence of the tail in the first looking.
 _FIRST_TAIL = 0.9
 
@@ -95,12 +98,14 @@ def at_baseline(a: Series, b: Series, *, margin: float, error: float = FIRST_ERR
     if found.verdict == "incomparable":
         return Look(error=error, comparison=found, incomparable=found.headline)
     low, high = _worseness(found.ratio_ci, b.better)
+    strict = 1 - 2 * min(error, _FASTER_ERROR)
+    sure = judged(a, b, margin, (strict, strict), tail_confidence, changing, versions_differ=False) if high < 1 else found
     return Look(
         error=error,
         worse=low > 1 and high > 1 + margin,
         tail_worse=found.tail.verdict == "slower",
         fine=high <= 1 + margin,
-        better=high < 1,
+        better=_beyond_margin(_worseness(sure.ratio_ci, b.better), margin),
         ratio=found.ratio,
         interval=found.ratio_ci,
         before=found.side_a.median if found.side_a else None,
@@ -114,19 +119,35 @@ def at_history(line: HistoryLine, b: Series, *, margin: float, error: float = FI
 
     The interval of a further run and that of this run's own median are added as independent errors of logarithms.
     """
-    now, now_low, now_high = _median(b, 1 - 2 * error)
     recent = [point.value for point in line.points[line.changes[-1].index if line.changes else 0 :] if point.value is not None]
-    level, _, expected, _ = expected_next(np.array(recent, np.float64), drift=line.shape == "drift", confidence=1 - 2 * error)
-    if level is None or expected is None or now is None or not level > 0 or not now_low > 0:
+    values = np.array(recent, np.float64)
+    level, expected, now, interval = _against(values, line.shape == "drift", b, error)
+    if interval is None:
         return Look(error=error, before=level, now=now, ratio=now / level if now is not None and level else None)
+    low, high = _worseness(interval, b.better)
+    sure = _against(values, line.shape == "drift", b, min(error, _FASTER_ERROR))[3]
+    return Look(
+        error=error, worse=low > 1 and high > 1 + margin, fine=high <= 1 + margin, better=_beyond_margin(_worseness(sure, b.better), margin),
+        ratio=now / level if now is not None and level else None, interval=interval, before=level, now=now, expected=expected,
+    )  # fmt: skip
+
+
+def _against(
+    values: NDArray[np.float64], drift: bool, b: Series, error: float
+) -> tuple[float | None, tuple[float, float] | None, float | None, tuple[float, float] | None]:
+    """(level, what is expected of one more run, its median, interval of its ratio to the level)."""
+    now, now_low, now_high = _median(b, 1 - 2 * error)
+    level, _, expected, _ = expected_next(values, drift=drift, confidence=1 - 2 * error)
+    if level is None or expected is None or now is None or not level > 0 or not now_low > 0:
+        return level, expected, now, None
     up = math.hypot(math.log(expected[1] / level), math.log(now / now_low))
     down = math.hypot(math.log(level / expected[0]), math.log(now_high / now))
-    interval = (now / level * math.exp(-up), now / level * math.exp(down))
-    low, high = _worseness(interval, b.better)
-    return Look(
-        error=error, worse=low > 1 and high > 1 + margin, fine=high <= 1 + margin, better=high < 1, ratio=now / level, interval=interval,
-        before=level, now=now, expected=expected,
-    )  # fmt: skip
+    return level, expected, now, (now / level * math.exp(-up), now / level * math.exp(down))
+
+
+def _beyond_margin(worseness: tuple[float, float], margin: float) -> bool:
+    """Whether it is better, and not wholly within the margin."""
+    return worseness[1] < 1 and worseness[0] < 1 / (1 + margin)
 
 
 def at_prediction(predicted: Predicted, b: Series, *, error: float = FIRST_ERROR) -> Look:
@@ -211,7 +232,8 @@ def check_of(
         confidence=1 - 2 * decisive.error, detectable_ratio=compared.detectable_ratio if compared else None, before=decisive.before,
         now=decisive.now, metric=series.metric, unit=series.unit, better=series.better, margin=margin, suspected=suspicious(first, tail=tail),
         tail=decisive.tail, first=first.comparison, second=second.comparison if second else None, expected=decisive.expected,
-        because=_because(verdict, decisive, _how(second, verdict, stored), margin, series), warnings=compared.warnings if compared else series.cautions, runs=tuple(runs),
+        because=_because(verdict, decisive, _how(second, verdict, stored), margin, series),
+        warnings=compared.warnings if compared else series.cautions, runs=tuple(runs),
     )  # fmt: skip
 
 
