@@ -14,7 +14,7 @@ from ridgeline.core import Finding
 from ridgeline.core.home import state_directory
 from ridgeline.flows.doctor_settings import setting_findings
 from ridgeline.flows.left_over import put_back_settings
-from ridgeline.machine.control import tuning
+from ridgeline.machine.control import leaving
 
 
 def found(findings: tuple[Finding, ...], name: str) -> Finding:
@@ -53,7 +53,7 @@ def left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RIDGELINE_STATE", str(tmp_path / "state"))
     state_directory("control").mkdir(parents=True)
     written(state_directory("control"), owner(root), SET)
-    restore = tuning.restore_left_over
+    restore = leaving.restore_left_over
     monkeypatch.setattr("ridgeline.machine.control.restore_left_over", lambda: restore(root))
     return root
 
@@ -69,7 +69,7 @@ def test_any_command_puts_back_first_and_says_so(left: Path, capsys: pytest.Capt
 def test_the_doctor_puts_nothing_back(left: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("ridgeline.flows.doctor.host_findings", lambda machine: ())
     monkeypatch.setattr("ridgeline.flows.doctor.software_findings", lambda notebook: ())
-    monkeypatch.setattr("ridgeline.flows.doctor_settings.left_over", lambda root, folder: tuning.left_over(left, folder))
+    monkeypatch.setattr("ridgeline.flows.doctor_settings.left_over", lambda root, folder: leaving.left_over(left, folder))
     assert main(["doctor"]) == 0
     assert "was left at 0 instead of 60" in " ".join(capsys.readouterr().out.split())
     assert value(left, SWAPPINESS) == "0"

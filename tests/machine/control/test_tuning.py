@@ -385,3 +385,27 @@ def test_a_kill_at_any_moment_leaves_nothing_that_is_not_put_back(root: Path, fo
         assert journals(folder) == []
     assert ends[-1] == 0
     assert ends.count(-signal.SIGKILL) >= 10
+
+
+AGAIN_AND_AGAIN = """
+import sys, time
+from pathlib import Path
+from ridgeline.machine.control import tuned
+root, folder = Path(sys.argv[1]), Path(sys.argv[2])
+for turn in range(12):
+    with tuned(True, root=root, folder=folder):
+        for name, wanted in (("sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("proc/sys/vm/swappiness", "0")):
+            now = (root / name).read_text().strip()
+            assert now == wanted, (turn, name, now)
+        time.sleep(0.001 * (turn % 4))
+"""
+
+
+def test_settings_hold_for_each_of_several_processes_that_come_and_go(root: Path, folder: Path) -> None:
+    before = all_values(root)
+    command = [sys.executable, "-c", AGAIN_AND_AGAIN, str(root), str(folder)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    said = [process.communicate(timeout=60)[1] for process in processes]
+    assert said == [""] * 3
+    assert all_values(root) == before
+    assert journals(folder) == []
