@@ -24,6 +24,13 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "work-counters": ("work_counters/run.py", [], []),
     # A quarter of an hour a repetition: each target is diagnosed and then tried for a minute and a half.
     "promises": ("promises/run.py", ["--repetitions", "1"], ["--repetitions", "5"]),
+    # Twenty seconds a pair at the most: minutes, or hours; the journal keeps every finished pair. The second runs beside a busy neighbour.
+    "comparison": ("comparison/run.py", ["--pairs", "20", "--power", "12"], ["--pairs", "200", "--power", "120"]),
+    "comparison-busy": (
+        "comparison/run.py",
+        ["--pairs", "20", "--power", "0", "--neighbours", "1"],
+        ["--pairs", "200", "--power", "0", "--neighbours", "1"],
+    ),
     # Five repetitions alone and five beside a neighbour are about an hour even on short budgets; the journal keeps every finished cell.
     "diagnosis": ("diagnosis/run.py", ["--repetitions", "5", "--option=--time-budget=3"], ["--repetitions", "10"]),
 }
