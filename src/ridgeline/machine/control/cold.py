@@ -1,6 +1,7 @@
 """Cold caches: emptying the CPU's caches before a call, and forgetting the pages of files.
 
-`CacheEmptier` writes and reads a buffer larger than the last level, outside of the timed interval. It empties the caches that this CPU sees: its own,
+`CacheEmptier` reads a buffer larger than the last level, outside of the timed interval: reads, since lines that it had written would have to be
+written back during the call that is timed. It empties the caches that this CPU sees: its own,
 those it shares, and its address translations; private caches of other cores keep what they have unless they are named, and branch predictors always
 do. The first call after it therefore pays for memory, not for a start from nothing. A non-temporal flush of single lines (clflush) would need the
 addresses of the target's data, which nobody knows. Sources: the sizes are `caches`'; posix_fadvise(2) for files.
@@ -59,14 +60,13 @@ class CacheEmptier:
         private = sorted(capacities)[-2] if len(capacities) > 1 else size_bytes
         self._private_words = max(1, min(size_bytes, _TIMES * private) // 8)
         self._cpus = tuple(cpus or ())
-        self._buffer = np.zeros(max(1, size_bytes // 8), np.int64)
-        self()  # the pages are there from now on
+        self._buffer = np.ones(max(1, size_bytes // 8), np.int64)  # not zeros: pages that were never written are all one page
 
     def __call__(self) -> None:
         """Empty the caches: milliseconds to tens of them."""
         if self._cpus:
             self._empty_others()
-        self._buffer += 1  # reads and writes every line, so that lines of others are written back and given up
+        self._buffer.max()
 
     def _empty_others(self) -> None:
         """Run on each CPU that is named for a moment, and come back to those that were allowed."""
@@ -76,7 +76,7 @@ class CacheEmptier:
             for cpu in self._cpus:
                 with contextlib.suppress(OSError):  # one that went offline has no cache to empty
                     os.sched_setaffinity(0, {cpu})
-                    part += 1
+                    part.max()
         finally:
             os.sched_setaffinity(0, allowed)
 
