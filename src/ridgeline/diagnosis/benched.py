@@ -40,6 +40,7 @@ from ridgeline.stats import (
 )
 
 from .steadiness import steadiness_of
+from .tail import explain_tail
 
 __all__ = ["bench_report"]
 
@@ -50,6 +51,8 @@ _QUANTILES = (0.5, 0.9, 0.99, 0.999)
 _LEAST_OF_TAIL, _LEAST_OF_TREND = 100, 6
 #: A timer that takes more of a sample than this is said.
 _TIMER_SHARE = 0.01
+#: A synchronisation with nothing to wait for that takes more of a call than this is said.
+_WAIT_SHARE = 0.01
 
 
 def bench_report(run: Run) -> BenchReport:
@@ -87,7 +90,7 @@ def bench_report(run: Run) -> BenchReport:
         modes_between=_modes(medians),
         modes_within=_modes_within(processes),
         drift_per_s=_drift(bench, processes),
-        tail=_tail(run, bench),
+        tail=_tail(bench),
         inputs=tuple(_inputs(bench)),
         overhead=bench.overhead,
         settings=bench.settings,
@@ -208,8 +211,14 @@ def _drift(bench: Benchmark, processes: list[tuple[int, Floats]]) -> float | Non
     return slope if low > 0 or high < 0 else None
 
 
-def _tail(run: Run, bench: Benchmark) -> TailReport | None:
-    return None
+def _tail(bench: Benchmark) -> TailReport | None:
+    clocks = [record.clock for record in bench.processes if record.clock is not None]
+    unseen = {}
+    if all(clock.steal is None for clock in clocks):
+        unseen["stolen"] = "the machine does not tell"
+    if all(clock.throttled is None for clock in clocks):
+        unseen["throttled"] = "the machine does not tell"
+    return explain_tail(bench.samples, bench.steady(), unseen=unseen)
 
 
 def _inputs(bench: Benchmark) -> Iterator[InputLatency]:
@@ -223,6 +232,17 @@ def _inputs(bench: Benchmark) -> Iterator[InputLatency]:
         if own.size:
             p90 = quantile_interval(own, 0.9, _CONFIDENCE)
             yield InputLatency(name=name, samples=own.size, median_s=float(np.median(own)), p90_s=p90.value if p90 else None)
+
+
+def _waiting(bench: Benchmark) -> Caution | None:
+    """Where synchronising costs a good part of a call though nothing is left to wait for; fewer waits would measure something else."""
+    wall = bench.samples.wall_s.values[bench.steady()]
+    cost_s = bench.overhead.synchronise_s if bench.overhead is not None else None
+    if cost_s is None or wall.size == 0 or cost_s <= _WAIT_SHARE * float(np.median(wall)):
+        return None
+    share = cost_s / float(np.median(wall)) if np.median(wall) > 0 else 1.0
+    message = f"a synchronisation with nothing to wait for takes {format_quantity(cost_s, 's')}, {share:.1%} of a call, and every call has one"
+    return Caution(code="synchronise-cost", message=message, effect="the latency is too long by up to that; the throughput has one for many calls")
 
 
 def _throttled(samples: Samples) -> int:
@@ -255,6 +275,9 @@ def _warnings(bench: Benchmark, steadiness: Steadiness, processes: list[tuple[in
     if bench.overhead is not None and bench.overhead.timer_share > _TIMER_SHARE:
         message = f"the timer itself is {bench.overhead.timer_share:.1%} of a sample"
         yield Caution(code="timer-cost", message=message, effect="the latency is too long by about that")
+    waiting = _waiting(bench)
+    if waiting is not None:
+        yield waiting
     throttled = _throttled(bench.samples)
     if throttled:
         yield Caution(code="throttled", message=f"the machine was throttled during {throttled} calls", effect="they are slower than the code is")

@@ -73,7 +73,7 @@ def settle(prepared: Prepared, result: Any, began: float) -> None:
     """
     prepared.first_s = time.perf_counter() - began
     found = synchronisation_of(result, given=prepared.waits_by, never=prepared.never_waits)
-    prepared.synchronise, prepared.timer = found.wait, found.timer
+    prepared.synchronise, prepared.timer, prepared.check = found.wait, found.timer, found.check
     prepared.warnings += found.cautions
     if found.wait is not None:
         found.wait(result)

@@ -102,6 +102,7 @@ class Prepared:
         flavour: what the profilers of its kind need; any other object for a plugin's kind.
         synchronise: waits until the result of a call is there; null where a call returns finished work.
         timer: makes timers of samples by the device's own clock; null where it has none.
+        check: waits for what `synchronise` may have left, where the person said how to wait; null otherwise.
         waits_by: the function that the person gave to wait; null to find out how.
         never_waits: nothing is waited for, as the person asked.
         inputs: where there are several for the calls to go over; the first is selected. Null for one.
@@ -117,6 +118,7 @@ class Prepared:
     flavour: Flavour | Any = None
     synchronise: Callable[[Any], None] | None = None
     timer: Callable[[], DeviceTimer] | None = None
+    check: Callable[[Any], None] | None = None
     waits_by: Callable[..., Any] | None = None
     never_waits: bool = False
     inputs: Inputs | None = None

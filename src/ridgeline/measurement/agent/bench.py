@@ -75,7 +75,7 @@ def measured(prepared: Prepared, plan: ProcessPlan, hand_over: Callable[[Piece],
         pieces=tuple(found.pieces),
         batches=found.batches.tobytes(),
         overhead=found.overhead,
-        warnings=(*prepared.warnings, *_device_cautions(timer)),
+        warnings=(*prepared.warnings, *_device_cautions(timer), *_left_over(prepared)),
         input_names=inputs.names if inputs is not None else (),
         device=b"" if device is None else device.tobytes(),
     )
@@ -109,6 +109,15 @@ def _device_cautions(timer: DeviceTimer | None) -> tuple[Caution, ...]:
     if timer is None or not timer.problem:
         return ()
     return (Caution(code="no-device-time", message=timer.problem, effect="only the host's clock timed the calls"),)
+
+
+def _left_over(prepared: Prepared) -> tuple[Caution, ...]:
+    if prepared.check is None:
+        return ()
+    from ..bench.pending import left_over, left_over_caution
+
+    left = left_over(prepared.call, prepared.synchronise, prepared.check)
+    return (left_over_caution(prepared.synchronise is not None),) if left else ()
 
 
 def prepare_command(spec: TargetSpec) -> PreparedCommand:

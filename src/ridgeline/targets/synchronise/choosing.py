@@ -31,12 +31,14 @@ class Synchronisation:
         wait: returns when the work of a result is done; null where results are finished when they are returned.
         by: names of the libraries that are waited for, or of the function that was given.
         timer: makes timers by the clock of the device that does the work; null where it has none.
+        check: a wait that would have been found, where another was given or none was wanted: it tells whether work is left.
         cautions: results that cannot be waited for, or are not; plugins that do not load.
     """
 
     wait: Wait | None = None
     by: tuple[str, ...] = ()
     timer: Callable[[], DeviceTimer] | None = None
+    check: Wait | None = None
     cautions: tuple[Caution, ...] = ()
 
 
@@ -59,17 +61,18 @@ def synchronisation_of(result: Any, *, given: Callable[..., Any] | None = None, 
             continue
         if wait is not None:
             found.append((name, one, wait))
-    names = tuple(name for name, _, _ in found)
+    names, own = tuple(name for name, _, _ in found), _all([wait for _, _, wait in found])
     if never:
-        return Synchronisation(cautions=(*cautions, *_left_alone(names)))
+        return Synchronisation(check=own, cautions=(*cautions, *_left_alone(names)))
     # Of two libraries that are both at work, neither clock has the time of the call.
     timer = found[0][1].timer(result, leaves) if len(found) == 1 else None
     if given is not None:
-        return Synchronisation(wait=_taking_result(given), by=(getattr(given, "__qualname__", "a function"),), timer=timer, cautions=cautions)
+        by = (getattr(given, "__qualname__", "a function"),)
+        return Synchronisation(wait=_taking_result(given), by=by, timer=timer, check=own, cautions=cautions)
     cannot = _cannot(leaves, [one for _, one in known])
     if cannot is not None:
         cautions = (*cautions, cannot)
-    return Synchronisation(wait=_all([wait for _, _, wait in found]), by=names, timer=timer, cautions=cautions)
+    return Synchronisation(wait=own, by=names, timer=timer, cautions=cautions)
 
 
 def adapter_for(result: Any) -> Wait | None:

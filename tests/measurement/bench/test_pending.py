@@ -1,0 +1,84 @@
+"""Work that goes on after a result counts as done, on a fake clock, and live with JAX and a pool of threads."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ridgeline.measurement.agent.bench import measured
+from ridgeline.measurement.bench.pending import left_over
+from ridgeline.measurement.bench.plan import ProcessPlan
+from ridgeline.targets import parse_target, prepare
+
+
+class Device:
+    """A clock that only waiting and calling move: a wait takes `idle`, and what is left."""
+
+    def __init__(self, work: int, call: int = 100, idle: int = 2) -> None:
+        self.now, self.left, self.work, self.call_ns, self.idle = 0, 0, work, call, idle
+
+    def clock(self) -> int:
+        return self.now
+
+    def call(self) -> None:
+        self.now += self.call_ns
+        self.left += self.work
+
+    def wait(self, result: Any = None) -> None:
+        self.now += self.idle + self.left
+        self.left = 0
+
+    def half(self, result: Any) -> None:
+        self.now += self.left // 2
+        self.left -= self.left // 2
+
+
+@pytest.mark.parametrize(
+    ("work", "waits", "expected"),
+    [(1000, None, True), (1000, "half", True), (1000, "wait", False), (0, None, False), (0, "wait", False), (1, None, False)],
+)
+def test_what_is_left_is_seen(work: int, waits: str | None, expected: bool) -> None:
+    device = Device(work)
+    synchronise = None if waits is None else getattr(device, waits)
+    assert left_over(device.call, synchronise, device.wait, device.clock) is expected
+
+
+def test_a_wait_that_is_dear_by_itself_is_no_work() -> None:
+    device = Device(work=0, idle=500)
+    assert not left_over(device.call, None, device.wait, device.clock)
+
+
+PROGRAM = """
+import threading, time
+from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor(1)
+def work(): return pool.submit(time.sleep, 0.02)
+def wait(result): result.result()
+def pretend(result): pass
+"""
+
+
+def codes(path: Path, how: str) -> list[str]:
+    report = measured(prepare(parse_target(f"{path}:work", synchronise=how)), ProcessPlan(seconds=0.1, calls=1, samples=3))
+    return [caution.code for caution in report.warnings]
+
+
+@pytest.mark.parametrize(("how", "expected"), [("auto", 0), ("none", 2), ("wait", 0), ("pretend", 1)])
+def test_live_a_pool_of_threads(tmp_path: Path, how: str, expected: int) -> None:
+    path = tmp_path / "pending_program.py"
+    path.write_text(PROGRAM)
+    found = codes(path, how if how in ("auto", "none") else f"{path}:{how}")
+    assert found.count("unsynchronised") == expected
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+def test_live_jax_that_nobody_waits_for(tmp_path: Path) -> None:
+    path = tmp_path / "pending_jax.py"
+    path.write_text(
+        "import jax, jax.numpy as jnp\none = jnp.full((600, 600), 1e-3)\nwork = jax.jit(lambda: jax.lax.fori_loop(0, 8, lambda _, x: x @ one, one))\n"
+    )
+    assert codes(path, "none").count("unsynchronised") == 2  # known to be asynchronous, and seen to be
+    assert codes(path, "auto").count("unsynchronised") == 0
