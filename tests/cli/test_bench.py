@@ -51,9 +51,8 @@ def test_options_after_a_function_are_ours_and_after_a_command_the_commands(targ
     code, out, err = run("bench", target, "--processes", "1", "--samples", "5", "--no-notebook", "--markdown")
     assert code == 0, err
     assert out.startswith("# ")
-    code, out, err = run(
-        "bench", "--processes", "2", "--no-notebook", "--", sys.executable, "-c", "import sys; assert sys.argv[1:] == ['--json']", "--json"
-    )
+    program = "import sys; assert sys.argv[1:] == ['--json']"
+    code, out, err = run("bench", "--processes", "2", "--no-notebook", "--", sys.executable, "-c", program, "--json")
     assert code == 0, err
 
 
@@ -69,7 +68,7 @@ def test_options_after_a_function_are_ours_and_after_a_command_the_commands(targ
         (("--resume", "latest", "--no-notebook"), "a notebook"),
         (("--lock-gpu-clock", "fast"), "fast"),
         (("--synchronise", "somehow"), "somehow"),
-        (("--input", "/nowhere/at/all"), "/nowhere/at/all"),
+        (("--input", "/nowhere/at/all"), "--input"),
     ],
 )
 def test_bad_options_are_one_line(target: str, run: Call, arguments: tuple[str, ...], said: str) -> None:
@@ -94,7 +93,7 @@ def test_a_target_that_fails_is_one_line(target: str, run: Call, tmp_path: Path)
 
 def test_an_interrupt_keeps_what_was_measured_and_it_goes_on(target: str, run: Call, tmp_path: Path) -> None:
     slow = target.replace(":work", ":slow")
-    command = [sys.executable, "-m", "ridgeline", "bench", "--processes", "3", "--samples", "4", "--time-budget", "30", slow]
+    command = [sys.executable, "-m", "ridgeline", "bench", "--processes", "4", "--samples", "6", "--time-budget", "30", slow]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     for _ in range(600):  # until something is in the notebook
         if run("show", "latest", "--json")[0] == 0:
@@ -103,12 +102,10 @@ def test_an_interrupt_keeps_what_was_measured_and_it_goes_on(target: str, run: C
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    if process.returncode == 0:  # it had ended before the signal came
-        return
     assert process.returncode == 130, err
     assert out == ""
     line = err.strip().splitlines()[-1]
     assert "what was measured so far is kept: ridgeline bench --resume" in line
-    code, out, err = run("bench", "--processes", "3", "--samples", "4", "--resume", "latest", "--json", slow)
+    code, out, err = run("bench", "--processes", "4", "--samples", "6", "--resume", "latest", "--json", slow)
     assert code == 0, err
-    assert decode(out.encode(), BenchReport).ground_truth.processes == 3
+    assert decode(out.encode(), BenchReport).ground_truth.processes == 4

@@ -35,6 +35,8 @@ _LOOKED_AT = 5
 _MOST_ROUNDS = 10
 #: Part of the time that goes to batches; how long one lasts (the interpreter's switch interval), and how many calls are in it at the most.
 _BATCH_PART, _BATCH_S, _BATCH_CALLS = 0.25, 0.005, 100_000
+#: Batches end where they take more than this part after all: calls with another input may take much longer.
+_BATCHES_MOST = 1.0
 _MOST_INNER = 10_000
 #: Seconds between two hand-overs of what has been taken.
 _HAND_OVER_S = 0.5
@@ -77,7 +79,10 @@ def measure_process(
         looked = min(_LOOKED_AT, plan.samples or _LOOKED_AT)
         while taker.count < looked and (taker.count == 0 or plan.samples or time.monotonic_ns() - began < plan.most_s * 1e9):
             taker.samples(1, inner=1, block=1)
-        shape = _shaped(plan, taker.typical_s(), overhead.timer_s, batches=plan.cache == "warm", each=before is not None)
+        # Of several inputs a batch may have any: its size goes by the slowest so far.
+        typical_s = taker.typical_s()
+        batched_s = typical_s if before_batch is None else max(typical_s, taker.slowest_s())
+        shape = _shaped(plan, typical_s, batched_s, overhead.timer_s, batches=plan.cache == "warm", each=before is not None)
         deadline = began + int(shape.seconds * 1e9)
         for index in range(shape.rounds):
             share = (index + 1) / shape.rounds
@@ -89,6 +94,8 @@ def measure_process(
                 if before_batch is not None:
                     before_batch(taker.count + len(taker.found.batches) // 3)
                 taker.batch(shape.batch_size)
+                if taker.batch_ns > _BATCHES_MOST * shape.seconds * 1e9:
+                    break
     if synchronise is not None:
         waits = synchronising_s(call, synchronise)
         taker.found.overhead = OverheadTimes(
@@ -115,14 +122,15 @@ class _Shape:
         return _BATCH_PART if self.batches_a_round else 0.0
 
 
-def _shaped(plan: ProcessPlan, typical_s: float, timer_s: float, *, batches: bool, each: bool) -> _Shape:
+def _shaped(plan: ProcessPlan, typical_s: float, batched_s: float, timer_s: float, *, batches: bool, each: bool) -> _Shape:
     """Sizes of everything, from how long a call takes."""
     typical_s = max(typical_s, 1e-9)
     seconds = min(max(plan.seconds, plan.calls * typical_s), max(plan.seconds, plan.most_s))
     inner = 1 if timer_s <= _TIMER_PART * typical_s else min(_MOST_INNER, int(timer_s / (_TIMER_PART * typical_s)) + 1)
     part_s = _BATCH_PART * seconds
-    size = max(2, min(_BATCH_CALLS, int(_BATCH_S / typical_s)))
-    number = int(part_s / (size * typical_s)) if batches else 0
+    batched_s = max(batched_s, 1e-9)
+    size = max(2, min(_BATCH_CALLS, int(_BATCH_S / batched_s)))
+    number = int(part_s / (size * batched_s)) if batches else 0
     rounds = max(1, min(_MOST_ROUNDS, number))
     return _Shape(
         seconds=seconds,
@@ -155,6 +163,11 @@ class _Taker:
         """Seconds of a call so far; the lower half, since the first ones warm up."""
         walls = [end - start for piece in self.found.pieces for start, end in _times(piece)]
         return median(sorted(walls)[: (len(walls) + 1) // 2]) / 1e9
+
+    def slowest_s(self) -> float:
+        """Seconds of the slowest call after the first so far, of the first where there is no other."""
+        walls = [end - start for piece in self.found.pieces for start, end in _times(piece)]
+        return max(walls[1:] or walls) / 1e9
 
     def samples(self, most: int, *, inner: int, block: int, until: int | None = None) -> None:
         """Up to `most` samples, at least one, until the clock (ns) has passed `until`."""
