@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ridgeline.core import PluginError
-from ridgeline.core.plugins import KINDS, load, names, plugins
+from ridgeline.core.plugins import KINDS, load, names, plugins, sound
 
 
 @pytest.fixture
@@ -83,3 +83,12 @@ def test_ours_come_through_the_same_door() -> None:
     for kind in KINDS:
         for name, plugin in plugins(kind):
             assert plugin is not None, name
+
+
+def test_the_sound_ones_are_loaded_beside_the_reasons_of_the_others(distribution) -> None:
+    distribution("bad-rules", "1 / 0\n", {"bad": "bad_rules:rule"})
+    distribution("fine-rules", "def rule():\n    return 42\n", {"fine": "fine_rules:rule"})
+    loaded, broken = sound("rules")
+    assert loaded["fine"]() == 42
+    assert "bad" not in loaded
+    assert [str(error) for error in broken if "bad-rules" in str(error)]

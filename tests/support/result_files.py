@@ -52,7 +52,14 @@ def _pytest(stats_only: bool) -> bytes:
     stats: dict[str, Any] = {"min": 1.0, "max": 3.0, "mean": 2.0, "stddev": 1.0, "median": 2.0, "q1": 1.0, "q3": 3.0, "rounds": 3, "iterations": 1}
     if not stats_only:
         stats["data"] = [1.0, 2.0, 3.0]
-    benchmark = {"group": None, "name": "test_a[7]", "fullname": "t.py::test_a[7]", "params": {"n": 7}, "options": {"disable_gc": False}, "stats": stats}
+    benchmark = {
+        "group": None,
+        "name": "test_a[7]",
+        "fullname": "t.py::test_a[7]",
+        "params": {"n": 7},
+        "options": {"disable_gc": False},
+        "stats": stats,
+    }
     machine = {"node": "alpha", "machine": "x86_64", "system": "Linux", "release": "6.1", "python_version": "3.12.1", "cpu": {"brand_raw": "Model A"}}
     commit = {"id": "abc", "dirty": False}
     return text({"machine_info": machine, "commit_info": commit, "benchmarks": [benchmark], "datetime": "2026-01-01T00:00:00", "version": "5.3.1"})
@@ -71,7 +78,13 @@ _CRITERION_MESSAGES = (
 
 def asv(version: int = 2) -> bytes:
     """Times over two parameters with a skipped combination, a failure, and memory; benchmarks.json is not beside."""
-    head = {"commit_hash": "abc", "date": 1767225600000, "params": {"cpu": "Model A", "machine": "alpha"}, "python": "3.12", "requirements": {"numpy": "2.0"}}
+    head = {
+        "commit_hash": "abc",
+        "date": 1767225600000,
+        "params": {"cpu": "Model A", "machine": "alpha"},
+        "python": "3.12",
+        "requirements": {"numpy": "2.0"},
+    }
     axes = [["1", "2"], ["'a'", "'b'"]]
     if version == 1:
         times: Any = {"result": [1.0, 2.0, float("nan"), 4.0], "params": axes, "stats": [{"q_25": 0.9, "q_75": 1.1, "repeat": 5}, None, None, None]}
@@ -107,7 +120,14 @@ def nvbench(side: bool = False) -> bytes:
 
 def _benchmarkdotnet(brief: bool) -> bytes:
     def measured(stage: str, launch: int, nanoseconds: float, mode: str = "Workload") -> dict[str, Any]:
-        return {"IterationMode": mode, "IterationStage": stage, "LaunchIndex": launch, "IterationIndex": 1, "Operations": 10, "Nanoseconds": nanoseconds}
+        return {
+            "IterationMode": mode,
+            "IterationStage": stage,
+            "LaunchIndex": launch,
+            "IterationIndex": 1,
+            "Operations": 10,
+            "Nanoseconds": nanoseconds,
+        }
 
     statistics = {"N": 3, "Min": 10.0, "Median": 11.0, "Mean": 11.0, "Max": 12.0, "StandardDeviation": 1.0}
     full = [measured("Warmup", 1, 990.0), measured("Actual", 1, 700.0), measured("Result", 1, 100.0), measured("Result", 1, 110.0)]
@@ -145,14 +165,14 @@ def _k6_points() -> bytes:
     return lines(*found, point("http_reqs", 4, 1.0), point("vus", 4, 2.0))
 
 
-_LOCUST_STATS = b"""Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,Min Response Time,Max Response Time,Average Content Size,Requests/s,\
-Failures/s,50%,66%,75%,80%,90%,95%,98%,99%,99.9%,99.99%,100%
+_LOCUST_STATS = b"""Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,Min Response Time,Max Response Time,\
+Average Content Size,Requests/s,Failures/s,50%,66%,75%,80%,90%,95%,98%,99%,99.9%,99.99%,100%
 GET,"/a, b",100,2,15,20.5,1.5,90.0,10,25.0,0.5,15,16,17,18,40,50,60,70,80,90,90
 GET,/none,0,0,0,0,0,0,0,0,0,N/A,N/A,N/A,N/A,N/A,N/A,N/A,N/A,N/A,N/A,N/A
 ,Aggregated,100,2,15,20.5,1.5,90.0,10,25.0,0.5,15,16,17,18,40,50,60,70,80,90,90
 """
-_LOCUST_HISTORY = b"""Timestamp,User Count,Type,Name,Requests/s,Failures/s,50%,95%,Total Request Count,Total Failure Count,Total Median Response Time,\
-Total Average Response Time,Total Min Response Time,Total Max Response Time,Total Average Content Size
+_LOCUST_HISTORY = b"""Timestamp,User Count,Type,Name,Requests/s,Failures/s,50%,95%,Total Request Count,Total Failure Count,\
+Total Median Response Time,Total Average Response Time,Total Min Response Time,Total Max Response Time,Total Average Content Size
 1767225600,1,GET,/a,5.0,0,N/A,N/A,5,0,10,12.0,1,30,10
 1767225601,2,GET,/a,24.0,0,10,20,30,0,10,13.0,1,30,10
 1767225602,2,GET,/a,26.0,0,10,20,56,0,10,14.0,1,30,10
@@ -166,10 +186,22 @@ _LOCUST_ENTRY = {
 def vllm(detailed: bool = True) -> bytes:
     """Four requests, one of which failed."""
     found = {"date": "20260102-030405", "endpoint_type": "openai", "model_id": "m", "num_prompts": 4, "request_rate": "inf", "max_concurrency": 2}
-    found |= {"duration": 2.0, "completed": 3, "total_input_tokens": 30, "request_throughput": 1.5, "output_throughput": 40.0, "request_goodput": None}
+    found |= {
+        "duration": 2.0,
+        "completed": 3,
+        "total_input_tokens": 30,
+        "request_throughput": 1.5,
+        "output_throughput": 40.0,
+        "request_goodput": None,
+    }
     found |= {"mean_ttft_ms": 20.0, "median_ttft_ms": 20.0, "std_ttft_ms": 10.0, "p99_ttft_ms": 30.0, "mean_tpot_ms": 5.0, "p99.9_tpot_ms": 9.0}
     if detailed:
-        found |= {"ttfts": [0.01, 0.02, 0.0, 0.03], "itls": [[0.005, 0.0], [0.006], [], [0.004]], "errors": ["", "", "refused", ""], "input_lens": [10] * 4}
+        found |= {
+            "ttfts": [0.01, 0.02, 0.0, 0.03],
+            "itls": [[0.005, 0.0], [0.006], [], [0.004]],
+            "errors": ["", "", "refused", ""],
+            "input_lens": [10] * 4,
+        }
     return text(found)
 
 
@@ -197,7 +229,15 @@ def _genai_raw() -> bytes:
 _REPETITIONS = (
     {"name": "BM/8", "real_time": 10.0, "cpu_time": 9.0, "bytes_per_second": 1e9, "repetition_index": 0},
     {"name": "BM/8", "real_time": 12.0, "cpu_time": 11.0, "bytes_per_second": 2e9, "repetition_index": 1, "hits": 3.0},
-    {"name": "BM/8_mean", "run_name": "BM/8", "run_type": "aggregate", "aggregate_name": "mean", "repetitions": 2, "real_time": 11.0, "cpu_time": 10.0},
+    {
+        "name": "BM/8_mean",
+        "run_name": "BM/8",
+        "run_type": "aggregate",
+        "aggregate_name": "mean",
+        "repetitions": 2,
+        "real_time": 11.0,
+        "cpu_time": 10.0,
+    },
     {"name": "Bad", "error_occurred": True, "error_message": "no device", "real_time": 0.0, "cpu_time": 0.0, "time_unit": "ms"},
     {"name": "Cx_BigO", "run_name": "Cx", "run_type": "aggregate", "aggregate_name": "BigO", "big_o": "N", "real_coefficient": 1.0},
 )
@@ -218,7 +258,9 @@ EXAMPLES: Mapping[str, Mapping[str, bytes]] = {
     "pyperf": {"seconds": pyperf([[1.0, 2.0], [3.0]]), "bytes": pyperf([[1024], [2048]], unit="byte")},
     "google-benchmark": {"repetitions": google(_REPETITIONS), "aggregates": google(_REPETITIONS[2:3])},
     "hyperfine": {
-        "json": hyperfine({"command": "a", "mean": 1.5, "stddev": 0.5, "user": 0.1, "system": 0.0, "times": [1.0, 2.0, 0.1], "exit_codes": [0, 0, 1]}),
+        "json": hyperfine(
+            {"command": "a", "mean": 1.5, "stddev": 0.5, "user": 0.1, "system": 0.0, "times": [1.0, 2.0, 0.1], "exit_codes": [0, 0, 1]}
+        ),
         "json 2": text(_HYPERFINE_TWO),
         "csv": b"command,mean,stddev,median,user,system,min,max,parameter_n\na,1.5,0.5,1.5,0.1,0,1.0,2.0,3\n",
     },

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .errors import PluginError
 
-__all__ = ["KINDS", "found", "load", "names", "plugins", "take"]
+__all__ = ["KINDS", "found", "load", "names", "plugins", "sound", "take"]
 
 KINDS = ("readers", "backends", "devices", "strategies", "changes", "rules", "targets", "displays", "synchronisers", "result_readers")
 
@@ -64,7 +64,23 @@ def load(kind: str, name: str) -> Any:
     Raises:
         PluginError: there is none of that name, or importing it fails.
     """
+    return _loaded(kind, name, _points(kind))
+
+
+def sound(kind: str) -> tuple[dict[str, Any], tuple[PluginError, ...]]:
+    """Every plugin of one kind that loads, by name, and why the others do not; the environment is looked through once."""
     points = _points(kind)
+    loaded: dict[str, Any] = {}
+    broken: list[PluginError] = []
+    for name in sorted(points):
+        try:
+            loaded[name] = _loaded(kind, name, points)
+        except PluginError as error:
+            broken.append(error)
+    return loaded, tuple(broken)
+
+
+def _loaded(kind: str, name: str, points: Mapping[str, Sequence[_Point]]) -> Any:
     if name not in points:
         raise PluginError(f"a plugin ridgeline.{kind} from {sorted(points)}", found=repr(name), remedy="install the package that brings it")
     point = points[name][0]
@@ -79,7 +95,7 @@ def load(kind: str, name: str) -> Any:
 
 
 def plugins(kind: str) -> Iterator[tuple[str, Any]]:
-    """Load every plugin of one kind in order of name; a broken one raises `PluginError`. Who must go on without it uses `names` and `load`."""
+    """Load every plugin of one kind in order of name; a broken one raises `PluginError`. Who must go on without it uses `sound`."""
     for name in names(kind):
         yield name, load(kind, name)
 

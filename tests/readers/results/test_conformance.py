@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from support.result_files import EXAMPLES
 
 from ridgeline.core import plugins
 from ridgeline.readers.results import Content, ResultReader, read_results, sniff
 from ridgeline.readers.results.testing import ResultReaderConformance
+from support.result_files import EXAMPLES
 
 FILES = [(tool, name) for tool, files in EXAMPLES.items() for name in files]
 

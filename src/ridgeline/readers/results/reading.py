@@ -6,6 +6,7 @@ one may recognise it. What is in the file is left to that reader.
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Protocol
 
@@ -63,7 +64,7 @@ def read_results(path: str | Path) -> SeriesSet:
     content = Content(path)
     reader = _reader_of(content)
     if reader is None:
-        known = ", ".join(plugins.names(_KIND))
+        known = ", ".join(reader.tool for reader in _readers()[0])
         raise ReadError(
             f"a result file of one of: {known}", found=f"{content.name}: {_looks(content)}", remedy="see docs/results.md for what is read"
         )
@@ -75,24 +76,24 @@ def read_results(path: str | Path) -> SeriesSet:
 
 
 def _reader_of(content: Content) -> ResultReader | None:
-    found: list[ResultReader] = []
-    broken: list[PluginError] = []
-    for name in plugins.names(_KIND):
-        try:
-            reader: ResultReader = plugins.load(_KIND, name)()
-            if reader.sniff(content):
-                found.append(reader)
-        except PluginError as error:
-            # One that does not load keeps no other from reading its own.
-            broken.append(error)
+    readers, broken = _readers()
+    found = [reader for reader in readers if reader.sniff(content)]
     if len(found) > 1:
         names = " and ".join(reader.tool for reader in found)
         raise PluginError(
             "a result file that one reader recognises", found=f"{content.name} recognised by {names}", remedy="remove one of the readers"
         )
     if not found and broken:
+        # One that does not load keeps no other from reading its own; it may have been the one.
         raise broken[0]
     return found[0] if found else None
+
+
+@functools.cache
+def _readers() -> tuple[tuple[ResultReader, ...], tuple[PluginError, ...]]:
+    """Those that load, and why the others do not; looked up once a process."""
+    loaded, broken = plugins.sound(_KIND)
+    return tuple(reader() for reader in loaded.values()), broken
 
 
 def _looks(content: Content) -> str:
@@ -101,7 +102,7 @@ def _looks(content: Content) -> str:
         return "a directory without criterion's new/estimates.json"
     if content.lines_fields:
         return f"lines of JSON with {_some(content.lines_fields)}"
-    if content.fields:
+    if content.data.lstrip().startswith(b"{"):
         return f"a JSON object with {_some(content.fields)}"
     if content.elements:
         return f"a JSON array of {len(content.elements)}"
@@ -109,4 +110,4 @@ def _looks(content: Content) -> str:
 
 
 def _some(names: dict[str, msgspec.Raw]) -> str:
-    return ", ".join(repr(name[:40]) for name in list(names)[:6])
+    return ", ".join(repr(name[:40]) for name in list(names)[:6]) or "nothing in it"
