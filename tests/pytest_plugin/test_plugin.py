@@ -149,13 +149,6 @@ def test_beside_xdist_nothing_is_timed(pytester: pytest.Pytester) -> None:
     assert not (pytester.path / "out.json").exists()
 
 
-def test_xdist_that_distributes_nothing_is_no_obstacle(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(SUITE)
-    result = pytester.runpytest_subprocess("--ridgeline", "--ridgeline-processes=1", "-n0", "--ridgeline-json=out.json")
-    result.assert_outcomes(passed=1)
-    assert len(_series(pytester.path / "out.json").series) == 1
-
-
 def test_the_options_of_the_session_hold_in_its_processes_but_not_its_reports(pytester: pytest.Pytester) -> None:
     pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--size', type=int)")
     pytester.makepyfile(
@@ -192,16 +185,14 @@ def test_work_that_is_only_begun_is_refused(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess("-k", "generator").assert_outcomes(passed=1, deselected=1)
 
 
-@pytest.mark.parametrize(
-    ("marker", "said"),
-    [("(5)", "takes samples"), ("(sample=5)", "sample"), ("(samples=0)", "samples from 1"), ("(min_time='1')", "min_time in seconds"),
-     ("(min_time=float('nan'))", "min_time in seconds")],
-)  # fmt: skip
-def test_a_marker_that_means_nothing_is_an_error(pytester: pytest.Pytester, marker: str, said: str) -> None:
-    pytester.makepyfile(f"import pytest\n@pytest.mark.ridgeline{marker}\ndef test_x(ridgeline): ridgeline(int)")
-    result = pytester.runpytest_inprocess("--ridgeline", "--ridgeline-processes=1")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"*{said}*"])
+def test_a_marker_that_means_nothing_is_an_error(pytester: pytest.Pytester) -> None:
+    markers = {"(5)": "takes samples", "(sample=5)": "found: sample", "(samples=0)": "samples from 1", "(min_time='1')": "min_time in seconds",
+               "(min_time=float('nan'))": "above 0"}  # fmt: skip
+    tests = [f"@pytest.mark.ridgeline{marker}\ndef test_{at}(ridgeline): ridgeline(int)\n" for at, marker in enumerate(markers)]
+    pytester.makepyfile("import pytest\n" + "".join(tests))
+    result = pytester.runpytest_subprocess("--ridgeline", "--ridgeline-processes=1")
+    result.assert_outcomes(errors=len(markers))
+    result.stdout.fnmatch_lines([f"*test_{at}*{said}*" for at, said in enumerate(markers.values())])
 
 
 @pytest.mark.parametrize(
@@ -217,23 +208,18 @@ def test_a_marker_that_means_nothing_is_an_error(pytester: pytest.Pytester, mark
 def test_what_cannot_be_done_is_said_before_any_test(pytester: pytest.Pytester, options: list[str], said: str) -> None:
     place = _counting(pytester)
     (pytester.path / "mine.txt").write_text("mine")
-    result = pytester.runpytest_inprocess(*options)
+    result = pytester.runpytest_subprocess(*options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert said in result.stderr.str()
     assert not place.exists()
     assert (pytester.path / "mine.txt").read_text() == "mine"
 
 
-def test_its_own_file_is_written_again(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(SUITE)
-    (pytester.path / "out.json").write_text('{"schema":"ridgeline.series/1", "cut short')
-    pytester.runpytest_subprocess("--ridgeline", "--ridgeline-processes=1", "--ridgeline-json=out.json").assert_outcomes(passed=1)
-    assert len(_series(pytester.path / "out.json").series) == 1
-
-
-def test_a_second_call_in_a_test_has_a_name_of_its_own(pytester: pytest.Pytester) -> None:
+def test_a_second_call_has_a_name_of_its_own_and_our_file_is_written_again(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_x(ridgeline): ridgeline(int); ridgeline(str)")
-    pytester.runpytest_subprocess("--ridgeline", "--ridgeline-processes=1", "--ridgeline-json=out.json").assert_outcomes(passed=1)
+    (pytester.path / "out.json").write_text('{"schema":"ridgeline.series/1", "cut short')
+    pytester.runpytest_subprocess("--ridgeline", "--ridgeline-processes=1", "-n0", "--ridgeline-json=out.json").assert_outcomes(passed=1)
+    # xdist that distributes nothing is no obstacle.
     assert [series.name.partition("::")[2] for series in _series(pytester.path / "out.json").series] == ["test_x", "test_x #2"]
 
 
