@@ -39,9 +39,9 @@ def found(root: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def held(root: Path, folder: Path, act: str = "wait") -> Iterator[subprocess.Popen[str]]:
+def held(root: Path, folder: Path, act: str = "wait", script: str = HOLD) -> Iterator[subprocess.Popen[str]]:
     """A process that has tuned the tree and waits for a line."""
-    command = [sys.executable, "-c", HOLD, str(root), str(folder), act]
+    command = [sys.executable, "-c", script, str(root), str(folder), act]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "tuned\n"
@@ -357,7 +357,7 @@ def at_each(function):
     def counted(*arguments):
         left[0] -= 1
         if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), int(sys.argv[4]))
         return function(*arguments)
     return counted
 # Before and after each line of the journal is on the disk, and before each write to a setting.
@@ -375,7 +375,7 @@ def test_a_kill_at_any_moment_leaves_nothing_that_is_not_put_back(root: Path, fo
     moments = [1, 3, 4, 6, 8, 12, 17, 18, 20, 23, 26, 29, 32, 1000]
     ends = []
     for moment in moments:
-        done = subprocess.run([sys.executable, "-c", KILLED_AT, str(root), str(folder), str(moment)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", KILLED_AT, str(root), str(folder), str(moment), "9"], capture_output=True, text=True, timeout=60)
         assert done.returncode in (-signal.SIGKILL, 0), done.stderr
         ends.append(done.returncode)
         if moment == 12:
@@ -385,6 +385,30 @@ def test_a_kill_at_any_moment_leaves_nothing_that_is_not_put_back(root: Path, fo
         assert journals(folder) == []
     assert ends[-1] == 0
     assert ends.count(-signal.SIGKILL) >= 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("moment", [2, 9, 17, 21, 30])
+def test_a_signal_in_the_middle_of_a_change_waits_for_its_end(root: Path, folder: Path, number: signal.Signals, moment: int) -> None:
+    before = all_values(root)
+    command = [sys.executable, "-c", KILLED_AT, str(root), str(folder), str(moment), str(int(number))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode in (-number, 130, 1), done.stderr
+    assert "to the end" not in done.stdout
+    assert all_values(root) == before
+    assert journals(folder) == []
+
+
+def test_the_handler_of_the_command_line_stays_in_force(root: Path, folder: Path) -> None:
+    before = all_values(root)
+    script = HOLD.replace("with tuned", "from ridgeline.cli.signals import terminating\nwith terminating(), tuned", 1)
+    with held(root, folder, script=script) as process:
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=30)[1]
+    assert process.returncode == 1
+    assert "Terminated: SIGTERM" in said
+    assert all_values(root) == before
+    assert journals(folder) == []
 
 
 AGAIN_AND_AGAIN = """
