@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import UsageError
-from ._checks import Values, confidence_level, normal_quantile
+from ._checks import Values, confidence_level, normal_quantile, positive_floats
 from .quantile import process_quantiles
 from .robust import hodges_lehmann_shift, mad_sigma, rank_sum_p_value
 
@@ -121,10 +121,9 @@ def _reduced(processes: Sequence[Values], side: str) -> Reduced:
     """Logarithms of each statistic, one value a process."""
     if not len(processes):
         raise UsageError("a process on each side", found=f"none {side}", remedy="measure both versions")
-    logs = np.log(process_quantiles(processes, tuple(_QUANTILES.values())))
-    if not np.isfinite(logs).all():
-        raise UsageError("times above zero", found="one that is not", remedy="use a finer clock, or batch several calls")
-    return dict(zip(_QUANTILES, logs, strict=True))
+    quantiles = process_quantiles(processes, tuple(_QUANTILES.values()))
+    positive_floats(quantiles.ravel())
+    return dict(zip(_QUANTILES, np.log(quantiles), strict=True))
 
 
 def _spread(sides: tuple[Reduced, Reduced], name: Statistic) -> float:

@@ -19,6 +19,8 @@ __all__ = ["AggregateEffect", "aggregate_effect"]
 
 #: Under which name tools say how many values an aggregate is of.
 _COUNTS = ("n", "count", "samples", "repetitions", "runs", "rounds", "iterations")
+#: A standard deviation so many times the mean is of no use to an interval.
+_WILD = 1e3
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def aggregate_effect(a: Side, b: Side, confidence: float) -> AggregateEffect | N
         return _welch(moments[0], moments[1], confidence)
     for statistic in ("median", "mean", "min", "p50"):
         values = _statistic(a, statistic), _statistic(b, statistic)
-        if values[0] is not None and values[1] is not None and min(values[0], values[1]) > 0:
+        if values[0] is not None and values[1] is not None and min(values[0], values[1]) > 0 and math.isfinite(values[1] / values[0]):
             return AggregateEffect(statistic, values[1] / values[0])
     return None
 
@@ -64,7 +66,7 @@ def _statistic(side: Side, name: str) -> float | None:
 
 def _moments(side: Side) -> _Moments | None:
     means = [float(unit.mean()) for unit in side.units]
-    if len(means) > 1:
+    if len(means) > 1 and min(means) > 0:
         mean = math.fsum(means) / len(means)
         return _Moments(mean, math.sqrt(math.fsum((value - mean) ** 2 for value in means) / (len(means) - 1)), len(means))
     return _given(side.series) if not means else None
@@ -74,7 +76,8 @@ def _given(series: Series) -> _Moments | None:
     given = series.aggregates
     count = next((given[name] for name in _COUNTS if name in given), 0.0)
     mean, deviation = given.get("mean", 0.0), given.get("stddev", -1.0)
-    return _Moments(mean, deviation, count) if mean > 0 and deviation >= 0 and count >= 2 else None
+    known = all(math.isfinite(number) for number in (count, mean, deviation)) and mean > 0 and count >= 2
+    return _Moments(mean, deviation, count) if known and 0 <= deviation <= _WILD * mean else None
 
 
 def _welch(a: _Moments, b: _Moments, confidence: float) -> AggregateEffect:

@@ -41,7 +41,7 @@ def _sides(sides: tuple[Side, Side]) -> Iterator[Caution]:
     for name, side in zip("ab", sides, strict=True):
         yield from side.series.cautions
         if side.zeros:
-            message = f"{side.zeros} values of {name} are not above zero and left out: a run that failed, or a clock too coarse"
+            message = f"{side.zeros} values of {name} are left out, not above zero: a run that failed, or a clock too coarse"
             yield Caution(code="zero-values", message=message, effect="the others may be those that went well")
         if side.units and side.unit != "process":
             message = f"the values of {name} are from one process, or nobody knows from which"
@@ -50,7 +50,7 @@ def _sides(sides: tuple[Side, Side]) -> Iterator[Caution]:
 
 
 def _bimodal(name: str, side: Side) -> Iterator[Caution]:
-    if len(side.units) < 4:
+    if len(side.units) < 4 or not side.has_ratio:
         return
     found = levels(side.medians)
     if found:

@@ -19,6 +19,7 @@ from .cautions import cautions_of
 from .keys import changed_keys
 from .sides import Side, ground_truth_of, sides_of, summary_of
 from .tails import compare_tails
+from .without_ratio import ranked
 from .words import headline, incomparable_reasons, undecided
 
 __all__ = ["TAIL_CONFIDENCE", "Pair", "compare_series", "judged"]
@@ -90,8 +91,11 @@ class Pair:
         """The chance of so large a difference between equal versions; `None` without a test."""
         if self.refused:
             return None
-        if self.sides[0].units and self.sides[1].units:
+        a, b = self.sides
+        if a.has_ratio and b.has_ratio:
             return self.effect(confidence).p_value
+        if a.units and b.units:
+            return ranked(a, b, confidence).p_value
         found = aggregate_effect(*self.sides, confidence)
         return found.p_value if found else None
 
@@ -151,6 +155,8 @@ def _outcome(pair: Pair, margin: float, confidences: tuple[float, float], tail_c
     a, b = sides = pair.sides
     if not (a.units and b.units):
         return _of_aggregates(a, b, margin, confidences)
+    if not (a.has_ratio and b.has_ratio):
+        return _of_ranks(a, b, confidences[0])
     found, close = (pair.effect(confidence) for confidence in confidences)
     better = a.series.better
     verdict, statistic, source = _verdict(found, close, margin, better)
@@ -177,6 +183,12 @@ def _outcome(pair: Pair, margin: float, confidences: tuple[float, float], tail_c
         p_value=found.p_value,
         warnings=tail.warnings,
     )
+
+
+def _of_ranks(a: Side, b: Side, confidence: float) -> _Outcome:
+    found = ranked(a, b, confidence)
+    tail = TailComparison(verdict="inconclusive", reason="the tail of values that may be zero is not judged")
+    return _Outcome(verdict=found.verdict, tail=tail, reasons=(found.reason,), statistic="median", p_value=found.p_value)
 
 
 def _finite(value: float) -> float | None:

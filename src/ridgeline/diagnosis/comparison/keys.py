@@ -18,6 +18,8 @@ _MUST = {
     "better", "cache", "device", "input", "machine.architecture", "machine.cpu", "machine.device", "machine.fingerprint", "machine.gpu", "metric",
     "precision", "threads", "unit", "workload",
 }  # fmt: skip
+#: What a value is cannot be the point of a change: no ratio means anything across it.
+_NEVER_MEANT = {"better", "metric", "unit"}
 _IGNORE = {"at", "branch", "command", "commit", "date", "digest", "file", "host", "id", "machine.host", "name", "run", "source", "time", "version"}
 
 
@@ -56,5 +58,5 @@ def _changed(key: str, a: Mapping[str, str], b: Mapping[str, str], changing: Col
     if kind == "ignore" or value_a == value_b:
         return None
     known = bool(value_a) and bool(value_b)
-    declared = any(key == name or key.startswith(f"{name}.") for name in changing)
+    declared = key not in _NEVER_MEANT and any(key == name or key.startswith(f"{name}.") for name in changing)
     return ChangedKey(key=key, a=value_a, b=value_b, kind=kind if known else "warn", declared=declared)

@@ -24,6 +24,8 @@ Floats = NDArray[Any]
 #: Fewest values from which autocorrelation is read, and the longest block.
 _LEAST_CORRELATED = 20
 _CONFIDENCE = 0.95
+#: What lies beyond was never measured, and its square is no number.
+_TINY, _HUGE = 1e-150, 1e150
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Side:
         processes: values of each process, those that are no value left out.
         units: what is compared: the processes, or the values or blocks of one.
         unit: `process`, `value` or `block`.
-        zeros: values left out since they are not above zero.
+        zeros: values left out since they are not above zero, or no measure at all.
     """
 
     series: Series
@@ -48,6 +50,11 @@ class Side:
     def values(self) -> Floats:
         """All of them, process by process."""
         return np.concatenate(self.processes) if self.processes else np.empty(0)
+
+    @cached_property
+    def has_ratio(self) -> bool:
+        """Whether there are values and all are above zero, so that one side can be divided by the other."""
+        return bool(self.units) and bool((self.values > _TINY).all())
 
     @cached_property
     def medians(self) -> Floats:
@@ -63,16 +70,18 @@ class Side:
 
 def sides_of(a: Series, b: Series) -> tuple[Side, Side]:
     """Both sides, with the units that suit the pair."""
-    parts = [_positive(series) for series in (a, b)]
+    parts = [_of_runs(series) for series in (a, b)]
     # One process against several is one draw against several: its values are no more than that.
     by_process = a.processes_known and b.processes_known and max(len(processes) for processes, _ in parts) > 1
     sides = [_side(series, processes, zeros, by_process) for series, (processes, zeros) in zip((a, b), parts, strict=True)]
     return sides[0], sides[1]
 
 
-def _positive(series: Series) -> tuple[tuple[Floats, ...], int]:
-    """The values of each process that are above zero: a time of zero is that of a run that did not take place."""
-    kept = [process[process > 0] for process in series.by_process()]
+def _of_runs(series: Series) -> tuple[tuple[Floats, ...], int]:
+    """The values of each process and how many are left out: a time or a rate of zero is that of a run that did not take place."""
+    fails = series.unit == "s" or series.better == "higher"
+    least = _TINY if fails else -_HUGE
+    kept = [process[(process > least) & (process < _HUGE)] for process in series.by_process()]
     return tuple(process.astype(np.float64) for process in kept if process.size), len(series.values) - sum(process.size for process in kept)
 
 
@@ -87,7 +96,7 @@ def _side(series: Series, processes: tuple[Floats, ...], zeros: int, by_process:
 
 def _block_length(values: Floats) -> int:
     """⌈(1 + ρ) ÷ (1 − ρ)⌉ values, the reach of the autocorrelation ρ from one value to the next; 1 where it may be chance."""
-    if values.size < _LEAST_CORRELATED:
+    if values.size < _LEAST_CORRELATED or (values <= 0).any():
         return 1
     logs = np.log(values)
     # Without the reach of a single outlier.

@@ -26,6 +26,8 @@ def incomparable_reasons(keys: tuple[ChangedKey, ...]) -> tuple[str, ...]:
         first = f"not comparable: {_KINDS.get(units.a, units.a)} against {_KINDS.get(units.b, units.b)}"
         return (first, named)
     first = f"not comparable: {named}"
+    if any(key.key in ("better", "metric") for key in keys):
+        return (first,)
     return (first, f"where that is the point of the change, declare it: {' '.join(f'--changing {key.key}' for key in keys)}")
 
 
