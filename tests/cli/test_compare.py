@@ -233,3 +233,10 @@ def test_an_interrupt_says_what_is_kept(compared, run):
     code, out, err = run("compare", "a", "b")
     assert (code, out) == (130, "")
     assert err.count("\n") == 1
+
+
+def test_a_notebook_shows_it(slower):
+    fragment = slower._repr_html_()
+    assert fragment is not None
+    assert "4.8% slower" in fragment
+    assert "Verdict" in fragment

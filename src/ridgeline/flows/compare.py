@@ -8,8 +8,9 @@ and one that tested a promise or a hypothesis as an `Experiment` too.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, overload
 
 import msgspec
@@ -33,6 +34,8 @@ __all__ = ["DEFAULT_BUDGET_S", "Question", "compare"]
 Report = Callable[[str, float | None], None]
 #: Seconds for all processes of both versions when the person names no budget.
 DEFAULT_BUDGET_S = 20.0
+#: Part of the budget that is left for measuring, however long preparing took.
+_MEASURING_PART = 0.5
 #: Times the budget that looking into the difference may take.
 _WHY_PART = 2.0
 
@@ -165,14 +168,21 @@ class _Job:
 
     def live(self, a: LiveSide, b: LiveSide, amount: Amount, trees: tuple[Tree, ...] = ()) -> Comparison:
         """Measure two versions and compare them."""
+        from .comparing.earlier import earlier_words
         from .comparing.first_look import first_look
         from .comparing.live import Live, compared_live
         from .comparing.why import attributed, views_of
 
         _refuse_unlike(a, b)
+        began = time.monotonic()
+        words = earlier_words(self.notebook, a, read_machine(), amount.confidence)
+        if words:
+            self.report(words, None)
         seen = first_look(a, b, trees=trees, changing=frozenset(self.question.changing), report=self.report)
         live = Live(sides=(a, b), infos=seen.infos, notebook=self.notebook, command=self.line)
-        found, runs = compared_live(live, amount, self.report)
+        # The person's seconds are all seconds: what preparing took is not there for measuring.
+        left_s = max(_MEASURING_PART * amount.time_budget_s, amount.time_budget_s - (time.monotonic() - began))
+        found, runs = compared_live(live, replace(amount, time_budget_s=left_s), self.report)
         same = _same_code(a, b, trees)
         found = msgspec.structs.replace(found, warnings=(*found.warnings, *seen.warnings, *same))
         if self.question.why:

@@ -95,7 +95,10 @@ def test_stored_runs_of_it_compare_again(folder, harness, notebook):
     stored = compare(live.run_a, live.run_b, notebook=notebook)
     assert (stored.verdict, stored.run_a, stored.run_b) == ("slower", live.run_a, live.run_b)
     assert stored.ratio == pytest.approx(live.ratio, rel=0.02)
-    turned = compare("-1", "-2", notebook=notebook)
+    told = []
+    compare("work.py:base", "work.py:same", notebook=notebook, processes=2, report=lambda text, part: told.append(text))
+    assert any(text.startswith((f"note: by run {live.run_b}", f"note: by run {live.run_a}")) for text in told)
+    turned = compare(live.run_b, live.run_a, notebook=notebook)
     assert turned.verdict == "faster"
     assert turned.ratio == pytest.approx(1 / stored.ratio)
     objects = compare(notebook.get(live.run_a), notebook.get(live.run_b))

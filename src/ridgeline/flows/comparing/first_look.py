@@ -67,12 +67,12 @@ def first_look(
     tolerance = _TOLERANCE_OF_PRECISION if "precision" in changing else _TOLERANCE
     with scratch_folder("compare") as folder:
         kept = str(folder / "outputs")
-        with _worker(a) as worker:
-            first = _called(worker, a, _tree(trees, 0))
-            worker.call(f"{_AGENT}:keep_outputs", {"path": kept}, int)
-        with _worker(b) as worker:
-            second = _called(worker, b, _tree(trees, 1))
-            output = _checked(worker, kept, tolerance)
+        # Both start at once: one imports while the other is called.
+        with _worker(a) as first_worker, _worker(b) as second_worker:
+            first = _called(first_worker, a, _tree(trees, 0))
+            first_worker.call(f"{_AGENT}:keep_outputs", {"path": kept}, int)
+            second = _called(second_worker, b, _tree(trees, 1))
+            output = _checked(second_worker, kept, tolerance)
         if output.state == "differs":
             # Before the second version is blamed: does another process of the first make the same?
             with _worker(a) as worker:

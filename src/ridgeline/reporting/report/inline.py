@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ridgeline.core import Device, Diagnosis, DoctorReport, Run
+from ridgeline.core import BenchReport, Comparison, Device, Diagnosis, DoctorReport, Run
 
+from ..bench_page import bench_page
 from ..blocks import block_html
+from ..comparison_page import comparison_page
 from ..diagnosis_page import page
 from ..page import Page
 from ..pages import doctor_page, probe_page, run_page
@@ -18,7 +20,7 @@ _OPEN = frozenset({"Verdict", "What to do", "Device", "Machine", "Run"})
 _SIGNS = {"bad": "▲", "good": "✓", "unsure": "?", "plain": "·"}
 
 
-def inline(noun: Diagnosis | Run | Device | DoctorReport) -> str:
+def inline(noun: Diagnosis | Run | Device | DoctorReport | Comparison | BenchReport) -> str:
     """The fragment of a result: its headline, what to do, and the rest to be unfolded."""
     found = _page(noun)
     sections = [(section.title, Markup("".join(block_html(block) for block in section.blocks))) for section in found.sections]
@@ -30,7 +32,7 @@ def inline(noun: Diagnosis | Run | Device | DoctorReport) -> str:
     )
 
 
-def _page(noun: Diagnosis | Run | Device | DoctorReport) -> Page:
+def _page(noun: Diagnosis | Run | Device | DoctorReport | Comparison | BenchReport) -> Page:
     match noun:
         case Diagnosis():
             return page(bounded(noun)[0])
@@ -40,5 +42,9 @@ def _page(noun: Diagnosis | Run | Device | DoctorReport) -> Page:
             return run_page(noun)
         case Device():
             return probe_page(noun)
+        case Comparison():
+            return comparison_page(noun)
+        case BenchReport():
+            return bench_page(noun)
         case _:
             return doctor_page(noun)
