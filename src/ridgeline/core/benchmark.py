@@ -225,6 +225,7 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema",
         ground_truth: latency of one call once steady; the interval of its median is over processes.
         throughput_per_s: (low, middle, high) calls a second when many are issued and waited for once; null where no batch fits. Never 1 ÷ latency.
         batched_s: (low, middle, high) seconds a call of the same.
+        device_s: (low, middle, high) seconds of a call by the device's own clock, over processes; null without one.
         first_s: (low, middle, high) of the first calls of the processes.
         steadiness: whether there is one steady state.
         quantiles: minimum, median, p90, p99, p99.9.
@@ -255,6 +256,7 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema",
     steadiness: Steadiness
     quantiles: tuple[QuantileReport, ...]
     process_medians_s: tuple[float, ...]
+    device_s: tuple[float, float, float] | None = None
     modes_between: tuple[Mode, ...] = ()
     modes_within: tuple[Mode, ...] = ()
     drift_per_s: float | None = None

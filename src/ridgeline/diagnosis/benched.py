@@ -83,6 +83,7 @@ def bench_report(run: Run) -> BenchReport:
         ground_truth=_ground_truth(run, bench, calls, medians),
         throughput_per_s=None if batched is None else (1 / batched[2], 1 / batched[1], 1 / batched[0]),
         batched_s=batched,
+        device_s=_by_device(bench),
         first_s=_middle([record.first_s for record in bench.processes if record.first_s is not None]),
         steadiness=steadiness,
         quantiles=tuple(_quantiles([process for _, process in processes], medians)),
@@ -166,6 +167,17 @@ def _batched(bench: Benchmark) -> tuple[float, float, float] | None:
     medians = [float(np.median(values[process == index])) for index in np.unique(process)]
     found = _middle(medians if len(medians) > 1 else values.tolist())
     return found if found and found[0] > 0 else None
+
+
+def _by_device(bench: Benchmark) -> tuple[float, float, float] | None:
+    """Seconds of a steady call by the device's clock: the interval is over the medians of processes, over calls where there is one process."""
+    if bench.device_s is None or len(bench.device_s) != len(bench.samples):
+        return None
+    steady = bench.steady()
+    seconds = (bench.device_s.values / bench.samples.inner.values)[steady]
+    process = bench.samples.process.values[steady]
+    medians = [float(np.median(seconds[process == index])) for index in np.unique(process)]
+    return _middle(medians if len(medians) > 1 else seconds.tolist())
 
 
 def _quantiles(processes: list[Floats], medians: Floats) -> Iterator[QuantileReport]:

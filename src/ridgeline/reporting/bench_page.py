@@ -53,6 +53,10 @@ def _headline(report: BenchReport) -> str:
 def _times(report: BenchReport) -> tuple[Block, ...]:
     latency = Pairs(caption="latency: seconds of one call, each waited for", rows=tuple(_quantile(one) for one in report.quantiles))
     rows = [_first(report), _throughput(report)]
+    if report.device_s is not None:
+        low, middle, high = report.device_s
+        note = "a call by the device's own clock, without what the host does before and after"
+        rows.insert(0, Pair(label="on the device", cell=seconds(middle, (low, high)), note=note))
     if report.batched_s is not None:
         low, middle, high = report.batched_s
         rows.append(Pair(label="batched", cell=seconds(middle, (low, high)), note="a call where many are waited for once: not the latency"))
