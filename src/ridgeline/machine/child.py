@@ -24,7 +24,6 @@ import time
 import traceback
 import typing
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from ridgeline.core import MemoryBlobs, RidgelineError, TargetFailed, UsageError
@@ -41,7 +40,7 @@ T = TypeVar("T")
 _SET_CHILD_SUBREAPER = 36
 # Longer than the parent takes to notice; bounded, since it may be gone as well.
 _WAIT_FOR_END_S = 30.0
-_PACKAGE = str(Path(__file__).resolve().parents[1])
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 _serving = False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -215,6 +214,8 @@ def _run_by(runtime: str | None, bare: TargetSpec) -> str:
 def _command(arguments: Sequence[str]) -> TargetSpec:
     if not arguments or not arguments[0]:
         raise UsageError("a target", found="none", remedy=_FORMS)
+    import shutil  # late: a child is given a spec that is ready, and its compression libraries take long to load
+
     program = arguments[0]
     if os.path.isdir(program):
         raise UsageError("a program after --", found=f"a folder {program!r}", remedy="give a program in it, or a target without --")
@@ -266,6 +267,8 @@ def _what_is(text: str) -> str:
         return f"a folder {text!r}"
     if os.path.exists(text):
         return f"a file {text!r} of a kind that is not known"
+    import shutil
+
     if shutil.which(text):
         return f"{text!r}, which is a program: it goes after --"
     return f"{text!r}, which is no file"

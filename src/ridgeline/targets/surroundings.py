@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from pathlib import Path
 from typing import Literal
 
 from ridgeline.core import TargetInfo
@@ -51,7 +50,8 @@ def allocator(maps: str = "/proc/self/maps") -> str:
         maps: file in the format of /proc/PID/maps (proc(5)).
     """
     try:
-        mapped = Path(maps).read_text(encoding="utf-8", errors="replace")
+        with open(maps, encoding="utf-8", errors="replace") as file:
+            mapped = file.read()
     except OSError:
         return "unknown"
     for name in ("jemalloc", "tcmalloc", "mimalloc"):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import time
 
 import pytest
 
 from ridgeline.measurement.bench.columns import columns_of
+from ridgeline.measurement.bench.middle import median
 from ridgeline.measurement.bench.overhead import measured_overhead, synchronising_s
 from ridgeline.measurement.bench.plan import ProcessPlan
 from ridgeline.measurement.bench.process import measure_process
@@ -103,3 +106,22 @@ def test_costs_are_above_nothing() -> None:
     assert found.batched_iteration_s > 0
     assert found.bare_s > 0
     assert found.sample_s >= 0
+
+
+def test_a_process_that_is_measured_loads_little_of_ours_and_nothing_heavy() -> None:
+    """What each fresh process imports is paid in every comparison, process by process."""
+    program = (
+        "import sys; from ridgeline.machine.child import main; import ridgeline.measurement.agent.bench, ridgeline.targets.python;"
+        "heavy = {'numpy', 'scipy', 'asyncio', 'statistics', 'shutil', 'pathlib', 'importlib.metadata', 'subprocess', 'click', 'rich', 'sqlalchemy'};"
+        "ours = {'ridgeline.core.facts', 'ridgeline.core.verdict', 'ridgeline.machine.worker', 'ridgeline.stats', 'ridgeline.flows'};"
+        "editable = any('editable' in name for name in sys.modules);"
+        "print(sorted(set(sys.modules) & (heavy | ours) - ({'pathlib'} if editable else set())))"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n", done.stdout + done.stderr
+
+
+def test_the_median_of_a_few() -> None:
+    assert median([5]) == 5
+    assert median([3, 1]) == 2
+    assert median(iter([9, 1, 5])) == 5

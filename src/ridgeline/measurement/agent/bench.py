@@ -1,28 +1,22 @@
-"""A benchmark's side of the child: one target, prepared once, sampled once; or for a command, run once at a time."""
+"""A benchmark's side of the child: one target, prepared once and sampled once. Every process imports this: what it does not need is elsewhere."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ridgeline.core import Caution, plugins
 from ridgeline.core.documents import to_builtins
-from ridgeline.targets import CommandSample, Prepared, TargetSpec, prepare
+from ridgeline.targets import Prepared, TargetSpec, prepare
 
 from ..bench.plan import ProcessPlan
 from ..bench.process import measure_process
-from ..bench.report import Piece, PreparedCommand, ProcessReport
+from ..bench.report import Piece, ProcessReport
 
 if TYPE_CHECKING:
     from ridgeline.targets import DeviceTimer
 
-__all__ = ["load", "measured", "prepare_command", "prepare_load", "run_command", "run_process"]
-
-
-class _Held:
-    current: Prepared | None = None
+__all__ = ["measured", "run_process"]
 
 
 def run_process(
@@ -118,36 +112,3 @@ def _left_over(prepared: Prepared) -> tuple[Caution, ...]:
 
     left = left_over(prepared.call, prepared.synchronise, prepared.check)
     return (left_over_caution(prepared.synchronise is not None),) if left else ()
-
-
-def prepare_command(spec: TargetSpec) -> PreparedCommand:
-    """Run a command or script for the first time."""
-    _Held.current = prepared = prepare(spec)
-    return PreparedCommand(info=prepared.info, first_s=prepared.first_s, warnings=tuple(prepared.warnings))
-
-
-def run_command() -> CommandSample:
-    """Run it once more."""
-    assert _Held.current is not None
-    sample: CommandSample = _Held.current.call()
-    return sample
-
-
-def prepare_load(spec: TargetSpec) -> bool:
-    """Load the target, to load the machine with it."""
-    _Held.current = prepare(spec)
-    return True
-
-
-def load(seconds: float) -> float:
-    """Call it for so long, at least once; the median time of a call."""
-    prepared = _Held.current
-    assert prepared is not None
-    times, until = list[float](), time.perf_counter() + seconds
-    while not times or time.perf_counter() < until:
-        before = time.perf_counter()
-        result = prepared.call()
-        if prepared.synchronise is not None:
-            prepared.synchronise(result)
-        times.append(time.perf_counter() - before)
-    return median(times)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 from ridgeline import _native
 
+from .middle import median
 from .report import SAMPLE_INTS, OverheadTimes
 
 __all__ = ["measured_overhead", "synchronising_s"]

@@ -11,11 +11,11 @@ from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any
 
 from ridgeline import _native
 
+from .middle import median
 from .overhead import measured_overhead, synchronising_s
 from .plan import ProcessPlan
 from .report import COUNTER_INTS, SAMPLE_INTS, OverheadTimes, Piece

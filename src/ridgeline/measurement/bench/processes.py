@@ -22,7 +22,7 @@ from .report import Piece, PreparedCommand, ProcessReport
 
 __all__ = ["CommandRuns", "FreshProcess", "SoakingProcess", "is_command"]
 
-_AGENT = "ridgeline.measurement.agent.bench"
+_AGENT, _RUNS = "ridgeline.measurement.agent.bench", "ridgeline.measurement.agent.bench_runs"
 #: One process may take this long: a target that hangs ends with a clear line and not never.
 _LONGEST_S = 3600.0
 #: Seconds of one round of load.
@@ -105,9 +105,9 @@ class CommandRuns:
         try:
             if self._worker is None:
                 self._worker = _worker(self._version)
-                self._prepared = self._worker.call(_AGENT + ":prepare_command", {"spec": self._version.spec}, PreparedCommand)
+                self._prepared = self._worker.call(_RUNS + ":prepare_command", {"spec": self._version.spec}, PreparedCommand)
                 gathered.target = self._prepared.info
-            sample = self._worker.call(_AGENT + ":run_command", {}, CommandSample)
+            sample = self._worker.call(_RUNS + ":run_command", {}, CommandSample)
         except RidgelineError as error:
             gathered.add(columns_of([]), start_ns=start_ns, first_s=None, load_s=None, failure=str(error))
             self.end()
@@ -128,11 +128,11 @@ class SoakingProcess:
     """A process that only loads the machine with calls of a version; a context manager."""
 
     def __init__(self, version: Version) -> None:
-        self._worker = _worker(version, _AGENT)
+        self._worker = _worker(version)
         self._version = version
 
     def __enter__(self) -> SoakingProcess:
-        self._worker.call(_AGENT + ":prepare_load", {"spec": self._version.spec}, bool)
+        self._worker.call(_RUNS + ":prepare_load", {"spec": self._version.spec}, bool)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -140,4 +140,4 @@ class SoakingProcess:
 
     def round(self) -> float:
         """Some calls; the median seconds of one."""
-        return self._worker.call(_AGENT + ":load", {"seconds": _LOAD_S}, float)
+        return self._worker.call(_RUNS + ":load", {"seconds": _LOAD_S}, float)
