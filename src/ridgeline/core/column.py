@@ -202,7 +202,7 @@ def _checked_dtype(text: object) -> np.dtype[Any]:
 def _inline(values: object, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Values written into the document; numpy alone would turn 1.5 into 1 and "7" into 7 without a word."""
     allowed = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float)}[dtype.kind]
-    if not isinstance(values, list) or not all(type(value) in allowed for value in values):
+    if not isinstance(values, list) or not set(map(type, values)) <= set(allowed):
         raise ReadError(f"a list of values of dtype {dtype.str}", found=repr(values)[:80], remedy="the document is damaged")
     import numpy as np
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -119,8 +119,14 @@ def _refuse_infinite(plain: Any, where: str) -> None:
             raise UsageError("documents with finite numbers", found=f"{place} = {value!r}", remedy="leave out what is not known")
         if isinstance(value, dict):
             stack += [(f"{place}.{key}", item) for key, item in value.items()]
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, (list, tuple)) and not _finite_numbers(value):
             stack += [(f"{place}[{index}]", item) for index, item in enumerate(value)]
+
+
+def _finite_numbers(values: Sequence[Any]) -> bool:
+    """Whether all are whole numbers, or all are finite floats: the long lists of a document are, and walking each of their values takes long."""
+    kinds = set(map(type, values))
+    return kinds <= {int, bool} or (kinds == {float} and all(map(math.isfinite, values)))
 
 
 def _enc_hook(blobs: Blobs | None) -> Callable[[Any], Any]:
