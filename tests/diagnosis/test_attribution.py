@@ -174,6 +174,14 @@ def test_single_processes_use_their_own_intervals():
     assert ("operators", "x") not in named(attribute(a, wide, whole(0.05)))
 
 
+@pytest.mark.parametrize("after_s", [0.9, 0.02])
+def test_parts_of_another_moment_are_not_used(after_s):
+    a, b = [facts([row("x", 0.1 + noise)]) for noise in (0.0, 1e-3, -1e-3)], [facts([row("x", after_s + noise)]) for noise in (0.0, 1e-3, -1e-3)]
+    found = attribute(a, b, whole(0.1))
+    assert found.why == ()
+    assert "another moment" in found.warnings[0].message
+
+
 def test_equal_parts_are_hardly_ever_named():
     """100 tables of 30 operators with noise and no difference but one outside them: at 95 % a table at most, five may name something."""
     random = np.random.default_rng(11)

@@ -30,6 +30,8 @@ _CONFIDENCE = 0.95
 _REPLICATES = 3
 #: A part under this share of the whole difference explains nothing.
 _LEAST_SHARE = 0.01
+#: Parts may explain this share more than the whole, or of its opposite, before they are taken for another moment's.
+_OVER = 0.5
 _TITLES = {"stages": "the stages", "operators": "the operators", "kernels": "the kernels", "wall": "the wall split"}
 
 
@@ -74,7 +76,17 @@ def _by_view(a: Sequence[Facts], b: Sequence[Facts], view: str, whole: Quantity)
         return [], _nothing("taking it made calls over 10 % longer or shorter", f"Nothing by {_TITLES[view]}")
     pairs = matched(sides[0].keys, sides[1].keys)
     found = list(_told(sides[0], sides[1], pairs, view, whole))
-    return [*found, _rest(found, view, whole)], None
+    rest = _rest(found, view, whole)
+    if _too_much(rest):
+        reason = f"its parts differ by {1 - (rest.share or 0.0):.0%} of the whole difference: they were taken at another moment than the whole"
+        return [], _nothing(reason, f"Nothing by {_TITLES[view]}")
+    return [*found, rest], None
+
+
+def _too_much(rest: Contribution) -> bool:
+    """Whether the parts explain far more than there is, or the opposite of it, beyond what their intervals allow."""
+    low, high = rest.difference_ci_s or (0.0, 0.0)
+    return not low <= 0.0 <= high and not -_OVER <= (rest.share or 0.0) <= 1 + _OVER
 
 
 class _Side:
