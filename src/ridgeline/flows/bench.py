@@ -5,7 +5,7 @@ What a process does is the harness's, what the numbers mean `diagnosis.benched`'
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -36,6 +36,8 @@ def bench(
     time_budget_s: float | None = None,
     seed: int = 0,
     threads: int | None = None,
+    inputs: str | Iterable[Any] | None = None,
+    synchronise: str | Callable[..., Any] = "auto",
     cache: Literal["warm", "cold"] = "warm",
     soak: bool = False,
     tune: bool = False,
@@ -56,6 +58,9 @@ def bench(
         time_budget_s: seconds for everything, about; ten if null.
         seed: of the order of the processes and of generated inputs.
         threads: for a function or text; null to let the target decide.
+        inputs: a function of one argument is called with each of them, in random order: a function that returns them, as `file.py:function`, or a
+            list, mapping name → input or generator, with which all is measured in this process. Of a model: a file, folder or such a function.
+        synchronise: how a function's results are waited for: `auto`, `none`, or a function, itself or as `file.py:function`.
         cache: `cold` empties the caches before every call.
         soak: load the machine until temperature, clock and times have levelled off before the first sample.
         tune: set what may be set for the measurement, and put it back.
@@ -83,26 +88,36 @@ def bench(
         tune=tune,
         lock_gpu_hz=lock_gpu_hz,
     )
-    version, here = _version(target, threads, seed)
+    version, here = _version(target, threads, seed, inputs, synchronise)
     earlier = earlier_run(notebook, resume, version.spec, read_machine()) if resume is not None else None
     record = BenchRecord(version.spec, notebook, command, earlier)
     if notebook is not None and (before := detectable_before(notebook, version.spec, record.machine)):
         report(f"note: {before}", None)
-    found = _measured_here(here, version, plan, seed, record) if here else _measured(version, plan, seed, record, earlier, report)
+    if here is not None:
+        found = _measured_here(here, version, plan, seed, inputs, synchronise)
+    else:
+        found = _measured(version, plan, seed, record, earlier, report)
     run = record.finished(found)
     if run_to is not None:
         run_to(run)
     return record.told(bench_report(run))
 
 
-def _version(target: TargetSpec | str | Callable[[], Any], threads: int | None, seed: int) -> tuple[Version, Callable[[], Any] | None]:
+def _version(
+    target: TargetSpec | str | Callable[..., Any], threads: int | None, seed: int, inputs: Any, synchronise: str | Callable[..., Any]
+) -> tuple[Version, Callable[..., Any] | None]:
     """What to spawn; and the function itself where it can only be called in this process."""
     if isinstance(target, TargetSpec):
+        if inputs is not None or synchronise != "auto":
+            raise UsageError("inputs and synchronise in the spec", found="beside it", remedy="give them to parse_target")
         return Version(spec=target, name=target.name), None
     if isinstance(target, str):
-        spec = parse_target(target, threads=threads, seed=seed)
+        if not (inputs is None or isinstance(inputs, str)) or not isinstance(synchronise, str):
+            remedy = "write them as file.py:function, or give the function to measure itself"
+            raise UsageError("inputs and synchronise as texts, for a target that is one", found="objects", remedy=remedy)
+        spec = parse_target(target, threads=threads, seed=seed, input=inputs, synchronise=synchronise)
         return Version(spec=spec, name=spec.name), None
-    return callable_target(target, threads or 0)
+    return callable_target(target, threads or 0, inputs, synchronise)
 
 
 def _measured(version: Version, plan: BenchPlan, seed: int, record: BenchRecord, earlier: Earlier | None, report: Report) -> Benchmark:
@@ -121,14 +136,17 @@ def _measured(version: Version, plan: BenchPlan, seed: int, record: BenchRecord,
     return found
 
 
-def _measured_here(call: Callable[[], Any], version: Version, plan: BenchPlan, seed: int, record: BenchRecord) -> Benchmark:
+def _measured_here(
+    call: Callable[..., Any], version: Version, plan: BenchPlan, seed: int, inputs: Any, synchronise: str | Callable[..., Any]
+) -> Benchmark:
     from ridgeline.measurement.bench.here import bench_here
 
     if plan.processes not in (None, 1):
         what = f"{version.name}, which only exists in this process"
         raise UsageError("a function that can be imported, for several processes", found=what, remedy="define it at the top of a module")
-    found = bench_here(call, version.name, plan, seed=seed, threads=version.spec.threads)
-    message = f"{version.name} exists only in this process, so it was measured here"
+    found = bench_here(call, version.name, plan, seed=seed, threads=version.spec.threads, inputs=inputs, synchronise=synchronise)
+    what = version.name if inputs is None or isinstance(inputs, str) else f"the input of {version.name}"
+    message = f"{what} exists only in this process, so it was measured here"
     effect = "what else this process does is in the times; define it at the top of a module, and fresh processes measure it"
     caution = Caution(code="in-this-process", message=message, effect=effect)
     return msgspec.structs.replace(found, cautions=(*found.cautions, caution))

@@ -12,13 +12,18 @@ from typing import Any
 from ridgeline.core import UsageError
 from ridgeline.machine import in_worker
 from ridgeline.measurement.bench import Version
-from ridgeline.targets import TargetSpec
+from ridgeline.targets import TargetSpec, parse_target
 
 __all__ = ["callable_target"]
 
 
-def callable_target(function: Callable[[], Any], threads: int = 0) -> tuple[Version, Callable[[], Any] | None]:
+def callable_target(
+    function: Callable[..., Any], threads: int = 0, inputs: Any = None, synchronise: str | Callable[..., Any] = "auto"
+) -> tuple[Version, Callable[..., Any] | None]:
     """The version to spawn, and the function where it can only be called here.
+
+    Args:
+        inputs, synchronise: as in `flows.bench.bench`; inputs that are objects, and a function that only exists here, keep all of it here.
 
     Raises:
         UsageError: it is no function, or this is a process that measures already: a script that benchmarks when it is imported.
@@ -30,12 +35,35 @@ def callable_target(function: Callable[[], Any], threads: int = 0) -> tuple[Vers
         raise UsageError("a benchmark outside of itself", found=found, remedy="put the call below `if __name__ == '__main__':`")
     name = str(getattr(function, "__qualname__", type(function).__name__))
     module = str(getattr(function, "__module__", ""))
-    if not _is_found(module, name, function):
+    waits = synchronise if isinstance(synchronise, str) else _text(synchronise)
+    if not _is_found(module, name, function) or waits is None or not (inputs is None or isinstance(inputs, str)):
         return Version(spec=TargetSpec(text=name, kind="python", module=module or "builtins", function=name, threads=threads), name=name), function
     path = _main_file() if module == "__main__" else None
     text = f"{path}:{name}" if path else f"{module}:{name}"
-    spec = TargetSpec(text=text, kind="python", path=path, module=None if path else module, function=name, threads=threads)
+    # What is allowed is decided where texts are taken apart, once for functions and for the command line.
+    beside = parse_target(f"{__name__}:callable_target", input=inputs, synchronise=waits)
+    spec = TargetSpec(
+        text=text,
+        kind="python",
+        path=path,
+        module=None if path else module,
+        function=name,
+        threads=threads,
+        inputs=beside.inputs,
+        synchronise=beside.synchronise,
+    )
     return Version(spec=spec, name=name, environment=_search_path()), None
+
+
+def _text(function: Any) -> str | None:
+    """How a fresh process finds a function; `None` where it cannot."""
+    if not callable(function):
+        found = type(function).__name__
+        raise UsageError("synchronise as auto, none, a text or a function", found=found, remedy="give a function that waits for a result")
+    name, module = str(getattr(function, "__qualname__", "")), str(getattr(function, "__module__", ""))
+    if not name or not _is_found(module, name, function):
+        return None
+    return f"{_main_file()}:{name}" if module == "__main__" else f"{module}:{name}"
 
 
 def _is_found(module: str, name: str, function: Any) -> bool:
