@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "import-time": ("import_time.py", ["--repetitions", "11"], ["--repetitions", "41"]),
     "stage-cost": ("stage_cost/run.py", ["--repetitions", "101"], ["--repetitions", "501"]),
     "cold-caches": ("control/cold.py", ["--repetitions", "15"], ["--repetitions", "101"]),
+    "notebook": ("notebook/run.py", ["--moved", "300", "--repetitions", "7"], ["--moved", "2000", "--repetitions", "31"]),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     "work-counters": ("work_counters/run.py", [], []),
@@ -31,6 +32,8 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
         ["--pairs", "20", "--power", "0", "--neighbours", "1"],
         ["--pairs", "200", "--power", "0", "--neighbours", "1"],
     ),
+    # About three minutes a gate on a quiet machine; the journal keeps every finished one.
+    "gate": ("gate/run.py", ["--gates", "3", "--seeded", "2"], ["--gates", "40", "--seeded", "20"]),
     # Five repetitions alone and five beside a neighbour are about an hour even on short budgets; the journal keeps every finished cell.
     "diagnosis": ("diagnosis/run.py", ["--repetitions", "5", "--option=--time-budget=3"], ["--repetitions", "10"]),
 }
