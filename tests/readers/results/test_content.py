@@ -150,3 +150,26 @@ def test_a_large_file_is_read_in_one_piece(tmp_path: Path) -> None:
     times = [1.0 + index * 1e-6 for index in range(200_000)]
     found = read_results(_write(tmp_path, json.dumps({"results": [{"command": "a", "times": times}]}).encode()))
     assert found.series[0].values.values.tolist() == times
+
+
+@settings(deadline=None, max_examples=30)
+@given(at=st.integers(0, 3 * 2**20), cut=st.booleans())
+def test_the_first_byte_that_is_no_text_is_found_across_pieces(tmp_path_factory: pytest.TempPathFactory, at: int, cut: bool) -> None:
+    # A euro sign has three bytes, so that signs straddle the pieces that are looked through.
+    signs = "€".encode() * 2**20
+    data = signs[: at // 3 * 3] + (signs[:2] if cut else b"\xff" + signs[:30])
+    assert f"byte {at // 3 * 3} is not" in _refusal(_write(tmp_path_factory.mktemp("pieces"), data))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"machine_info": {}, "benchmarks": [], "version": "5.0"},
+        {"context": {}, "benchmarks": []},
+        {"benchmarks": [], "version": "1.0"},
+        {"HostEnvironmentInfo": {}, "Benchmarks": []},
+        {"results": {}, "commit_hash": "a"},
+    ],
+)
+def test_a_file_without_benchmarks_says_so(tmp_path: Path, data: dict[str, object]) -> None:
+    assert "no benchmark in it" in _refusal(_write(tmp_path, json.dumps(data).encode()))

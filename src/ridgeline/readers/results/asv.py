@@ -9,13 +9,14 @@ Source: asv 0.6, files it wrote; the documentation of asv for version 1.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from ridgeline.core import LeftOut, SeriesSet
+from ridgeline.core import SeriesSet
 
 from .content import Content, decode_as
 from .gathering import Gathering
@@ -32,8 +33,6 @@ _PREFIXES: Mapping[str, tuple[str, str]] = {
 }
 _OLD_COLUMNS = ("result", "params", "version", "started_at", "duration")
 _STATS = {"q_25": "q1", "q_75": "q3", "ci_99_a": "low99", "ci_99_b": "high99", "repeat": "n"}
-#: A product of parameters larger than this is no benchmark anybody ran.
-_MOST_COMBINATIONS = 1_000_000
 
 
 class _File(msgspec.Struct):
@@ -105,24 +104,25 @@ def _columns(stored: Any, columns: Sequence[str]) -> Mapping[str, Any]:
 def _benchmark(gathering: Gathering, name: str, row: Mapping[str, Any], known: _Known, file: _File) -> None:
     kind, scale = _kind(name, known)
     axes = [axis for axis in row.get("params") or [] if isinstance(axis, list)]
-    size = 1
-    for axis in axes:
-        size *= len(axis)
-    if size > _MOST_COMBINATIONS:
-        gathering.leave_out("more combinations of parameters than can be", name)
-        return
+    size = math.prod(len(axis) for axis in axes)
     results = row.get("result")
-    results = [results] * size if not isinstance(results, list) else results
+    if results is None:
+        gathering.leave_out("failed", name, max(1, size))
+        return
+    results = results if isinstance(results, list) else [results]
+    # What a file could claim to unfold is bounded by what it holds.
+    if len(results) != size:
+        gathering.leave_out("results that do not fit their parameters", name)
+        return
     if scale is None:
         gathering.leave_out(f"a unit that is not known: {known.unit!r}", name, size)
         return
     for index, combination in enumerate(itertools.product(*axes)):
-        result = results[index] if index < len(results) else None
         names = [*known.param_names, *(f"param{number + 1}" for number in range(len(known.param_names), len(axes)))]
         parameters = dict(zip(names, map(str, combination), strict=False))
         label = name + (f"({', '.join(f'{key}={value}' for key, value in parameters.items())})" if parameters else "")
         keys = {**_keys(file), "workload.version": row.get("version"), **{f"workload.{key}": value for key, value in parameters.items()}}
-        _one(gathering, label, kind, scale, result, row, index, keys, file)
+        _one(gathering, label, kind, scale, results[index], row, index, keys, file)
 
 
 def _one(
@@ -134,12 +134,11 @@ def _one(
     samples = _at(row.get("samples"), index)
     values = samples if isinstance(samples, list) else []
     aggregates: dict[str, object] = {name: _at(row.get(f"stats_{key}"), index) for key, name in _STATS.items()}
-    failed: list[LeftOut] = []
     if kind == "time":
         aggregates["median"] = result
     elif not values:
         values = [result]
-    gathering.add(label, kind, scale, values, aggregates=aggregates, keys=keys, at=_at_time(file.date), zero=kind != "time", failed=failed)
+    gathering.add(label, kind, scale, values, aggregates=aggregates, keys=keys, at=_at_time(file.date), zero=kind != "time")
 
 
 def _at(column: Any, index: int) -> Any:

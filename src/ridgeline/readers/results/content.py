@@ -7,6 +7,7 @@ name, so that `gathering` can count them as what they are. What a file means is 
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -29,6 +30,7 @@ T = TypeVar("T")
 Fields = dict[str, msgspec.Raw]
 #: A file that is larger once unpacked is refused: decoded it takes several times as much memory.
 MAX_BYTES = 2**30
+_PIECE = 2**20
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -68,11 +70,11 @@ class Content:
         data = _read(self.path, self.name).removeprefix(_BOM)
         if data[:2] in _UTF16:
             raise ReadError("a result file in UTF-8", found=f"{self.name} in UTF-16", remedy="save it as UTF-8 (a shell may have written it)")
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            what = f"{self.name}, whose byte {error.start} is not"
-            raise ReadError("a result file in UTF-8", found=what, remedy="it is damaged, or no text: write it again") from error
+        at = _not_text(data)
+        if at is not None:
+            raise ReadError(
+                "a result file in UTF-8", found=f"{self.name}, whose byte {at} is not", remedy="it is damaged, or no text: write it again"
+            )
         if not data.strip():
             raise ReadError("a result file", found=f"{self.name}, which is empty", remedy="write it again: the tool may have been interrupted")
         return data
@@ -252,6 +254,18 @@ def _read(path: Path, name: str) -> bytes:
         what = f"{name}, which is larger" + (" once unpacked" if packed else "")
         raise ReadError(f"a result file of at most {MAX_BYTES >> 20} MiB", found=what, remedy="save less: fewer benchmarks a file, or summaries")
     return data
+
+
+def _not_text(data: bytes) -> int | None:
+    """The first byte that is not UTF-8; in pieces, so that no second copy of a large file is made."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), _PIECE):
+        held = len(decoder.getstate()[0])
+        try:
+            decoder.decode(data[start : start + _PIECE], start + _PIECE >= len(data))
+        except UnicodeDecodeError as error:
+            return start - held + error.start
+    return None
 
 
 def _worded(data: bytes) -> tuple[bytes, list[int]]:

@@ -63,7 +63,7 @@ class Pyperf:
 
     def sniff(self, content: Content) -> bool:
         """A version beside benchmarks that have runs."""
-        if not {"benchmarks", "version"} <= content.fields.keys():
+        if not {"benchmarks", "version"} <= content.fields.keys() or "machine_info" in content.fields:
             return False
         entries = entries_of(content.fields["benchmarks"])
         return not entries or "runs" in fields_of(entries[0])
