@@ -18,11 +18,14 @@ HERE = Path(__file__).resolve().parent
 BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "import-time": ("import_time.py", ["--repetitions", "11"], ["--repetitions", "41"]),
     "stage-cost": ("stage_cost/run.py", ["--repetitions", "101"], ["--repetitions", "501"]),
+    "harness": ("harness/run.py", ["--repetitions", "51", "--processes", "20"], ["--repetitions", "301", "--processes", "200"]),
     "cold-caches": ("control/cold.py", ["--repetitions", "15"], ["--repetitions", "101"]),
     "notebook": ("notebook/run.py", ["--moved", "300", "--repetitions", "7"], ["--moved", "2000", "--repetitions", "31"]),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     "work-counters": ("work_counters/run.py", [], []),
+    # Made noise, and noise recorded for two minutes; hours of draws in the full run.
+    "statistics": ("statistics/run.py", [], ["--full"]),
     # A quarter of an hour a repetition: each target is diagnosed and then tried for a minute and a half.
     "promises": ("promises/run.py", ["--repetitions", "1"], ["--repetitions", "5"]),
     # Twenty seconds a pair at the most: minutes, or hours; the journal keeps every finished pair. The second runs beside a busy neighbour.
