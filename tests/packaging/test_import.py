@@ -13,7 +13,7 @@ import pytest
 import ridgeline
 
 OPTIONAL = {
-    "torch", "onnx", "onnxruntime", "sqlalchemy", "rich", "click", "scipy", "psycopg", "ai_edge_litert", "openvino", "pyopencl", "lightgbm",
+    "torch", "onnx", "onnxruntime", "sqlalchemy", "rich", "click", "scipy", "psycopg", "ai_edge_litert", "openvino", "pyopencl", "jax", "lightgbm",
     "litestar", "uvicorn", "ray", "psutil", "threadpoolctl",
 }  # fmt: skip
 

@@ -28,11 +28,18 @@ _FAILED, _INCONCLUSIVE = 1, 3
 @click.command(cls=TargetCommand, no_args_is_help=True, options_metavar="[OPTIONS]")
 @click.argument("target", metavar="TARGET|--", required=True)
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--input", "input_path", metavar="FILE|DIR", help="Inputs of a model: .npy, .npz, or a directory of them. [default: generated]")
+@click.option(
+    "--input",
+    "input_path",
+    metavar="FILE|DIR|FUNCTION",
+    help="Inputs of a model: .npy, .npz, or a directory of them; file.py:function makes those of a function. The first is diagnosed. "
+    "[default: generated]",
+)
 @click.option("--shape", "shapes", metavar="NAME=1x3x224x224", multiple=True, help="Shape of an input, or size of a symbolic axis (N=8); repeatable.")
 @click.option(
     "--runtime", type=click.Choice(["onnxruntime", "openvino"]), help="What runs model.onnx. [default: onnxruntime; model.xml is for OpenVINO]"
 )
+@click.option("--synchronise", default="auto", metavar="auto|none|FUNCTION", show_default=True, help="How a function's results are waited for.")
 @click.option("--budget", metavar="TIME[@median|@p99]", help="Time a call may take: 33.3ms or 33.3ms@p50 at the median, 33.3ms@p99.")
 @click.option(
     "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="Whether each start is used for one call."
@@ -114,6 +121,7 @@ def _measured(target: str | None, given: dict[str, Any], facts: list[Facts], lin
         use=given["use"],
         budget=given["budget"] or "",
         runtime=given["runtime"],
+        synchronise=given["synchronise"],
     )
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
         try:

@@ -53,6 +53,11 @@ def prepare(spec: TargetSpec) -> PreparedReport:
     with recording(most=1) as first:
         prepared = prepare_target(spec)
     prepared.describe(marks=marks_of(prepared, marked=first.entered, children=first.children > 0))
+    if prepared.inputs is not None and len(prepared.inputs.names) > 1:
+        names = prepared.inputs.names
+        message = f"of {len(names)} inputs, the first one, {names[0]}, is diagnosed"
+        effect = "the others may take another time: ridgeline bench measures all of them"
+        prepared.warnings.append(Caution(code="one-of-many-inputs", message=message, effect=effect))
     Session.current = prepared
     return PreparedReport(info=prepared.info, first_s=prepared.first_s, load_s=prepared.load_s, warnings=tuple(prepared.warnings))
 
