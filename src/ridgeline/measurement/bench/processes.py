@@ -71,12 +71,13 @@ class FreshProcess:
             given = {"spec": self._version.spec, "plan": plan, "points": _points()}
             found = self._worker.call(_AGENT + ":run_process", given, ProcessReport, on_report=hear)
         except (RidgelineError, KeyboardInterrupt) as error:
+            self._worker.kill()
             failure = str(error) if isinstance(error, RidgelineError) else "interrupted"
             if pieces or isinstance(error, RidgelineError):
                 gathered.add(columns_of(pieces), start_ns=start_ns, first_s=None, load_s=None, failure=failure)
             raise
-        finally:
-            self._worker.kill()
+        # Ended before the next one is measured, and by itself: what the target does at exit (temporary files) is its business.
+        self._worker.close()
         gathered.target, gathered.input_names = found.info, found.input_names
         columns = columns_of(found.pieces, found.batches, found.device)
         gathered.add(columns, start_ns=start_ns, first_s=found.first_s, load_s=found.load_s, overhead=found.overhead, cautions=found.warnings)
