@@ -93,7 +93,7 @@ def test_options_reach_the_flow(flow: Flow, run: Call) -> None:
     run("diagnose", *given, "--time-budget", "3", "--samples", "40", "--no-notebook", "model.onnx")
     assert flow.spec == {
         "text": "model.onnx", "arguments": (), "input": "in.npy", "shapes": ("x=1x3", "N=8"), "threads": None, "seed": 7,
-        "use": "once", "budget": "5ms@p99", "runtime": None,
+        "use": "once", "budget": "5ms@p99", "runtime": None, "synchronise": "auto",
     }  # fmt: skip
     assert (flow.options["time_budget_s"], flow.options["samples"], flow.options["notebook"]) == (3.0, 40, None)
 
