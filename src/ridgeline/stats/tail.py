@@ -62,7 +62,7 @@ class TailEffect(msgspec.Struct, frozen=True, kw_only=True):
         return self.high < 1.0
 
 
-def tail_effect(before: Sequence[Values], after: Sequence[Values], q: float = 0.99, confidence: float = 0.95) -> TailEffect | None:
+def tail_effect(before: Sequence[Values], after: Sequence[Values], q: float = 0.99, confidence: float = 0.97) -> TailEffect | None:
     """The ratio of the q-quantiles after ÷ before, with the process as the unit.
 
     Args:

@@ -25,7 +25,7 @@ from .words import headline, incomparable_reasons, undecided
 __all__ = ["TAIL_CONFIDENCE", "Pair", "compare_series", "judged"]
 
 #: Of the verdict on the tail of one comparison.
-TAIL_CONFIDENCE = 0.95
+TAIL_CONFIDENCE = 0.97
 
 
 def compare_series(

@@ -36,7 +36,7 @@ class Tail:
     warnings: tuple[Caution, ...] = ()
 
 
-def compare_tails(a: Side, b: Side, confidence: float = 0.95) -> Tail:
+def compare_tails(a: Side, b: Side, confidence: float = 0.97) -> Tail:
     """The tail of b held against that of a.
 
     Args:
