@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "harness": ("harness/run.py", ["--repetitions", "51", "--processes", "20"], ["--repetitions", "301", "--processes", "200"]),
     "cold-caches": ("control/cold.py", ["--repetitions", "15"], ["--repetitions", "101"]),
     "notebook": ("notebook/run.py", ["--moved", "300", "--repetitions", "7"], ["--moved", "2000", "--repetitions", "31"]),
+    "result-files": ("result_files/run.py", [], []),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     "work-counters": ("work_counters/run.py", [], []),
