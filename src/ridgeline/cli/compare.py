@@ -67,7 +67,7 @@ class _CompareCommand(click.Command):
 )
 @click.option("--changing", metavar="KEY", multiple=True, help="A key whose difference is the point, such as precision or threads; repeatable.")
 @click.option("--threads", type=click.IntRange(1, 4096), help="Threads for the targets. [default: their own choice]")
-@click.option("--processes", type=click.IntRange(1, 100_000), help="Processes of each version at the most. [default: what the time budget allows]")
+@click.option("--processes", type=click.IntRange(2, 100_000), help="Processes of each version at the most. [default: what the time budget allows]")
 @click.option(
     "--time-budget",
     metavar="SECONDS",

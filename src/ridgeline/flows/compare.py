@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, overload
 import msgspec
 
 from ridgeline.core import Caution, Comparison, ComparisonSet, RidgelineError, Run, UsageError
-from ridgeline.machine import read_machine
+from ridgeline.machine import in_worker, read_machine
 
 from .comparing.here import compared_here, outputs_here
 from .comparing.promise import Tested, action_of, experiment_of, held
@@ -121,6 +121,12 @@ def compare(
     question = Question(
         margin=margin, confidence=confidence, changing=frozenset(changing), why=why, hypothesis=hypothesis, tests=tests, tail=tail
     )  # fmt: skip
+    if in_worker():
+        found = "compare called while a target is imported"
+        raise UsageError("a comparison outside of itself", found=found, remedy="put the call below `if __name__ == '__main__':`")
+    if processes is not None and processes < 2:
+        # One process of each is one draw of each, however many calls it makes.
+        raise UsageError("two processes of each version or more", found=str(processes), remedy="leave --processes out, or give five or more")
     revision = target is not None or bool(arguments)
     if target is not None and arguments:
         raise UsageError("one of --target and -- COMMAND", found="both", remedy="leave one out")
@@ -145,8 +151,8 @@ def compare(
         from .comparing.revisions import side_in
 
         with checked_out([sides[0].name, sides[1].name], setup=setup, report=job.report) as trees:
-            found = [side_in(tree, target, arguments, threads=threads, seed=seed) for tree in trees]
-            return job.live(found[0], found[1], amount, trees)
+            versions = [side_in(tree, target, arguments, threads=threads, seed=seed) for tree in trees]
+            return job.live(versions[0], versions[1], amount, trees)
     if isinstance(sides[0], LiveSide) and isinstance(sides[1], LiveSide):
         return job.live(sides[0], sides[1], amount)
     return job.here(sides, amount)

@@ -252,7 +252,7 @@ def _recipe(found: Comparison) -> Section:
 def _set_page(found: ComparisonSet) -> Page:
     worse = [one for one in found.comparisons if one.verdict == "slower"]
     tails = [one for one in found.comparisons if one.tail.verdict == "slower" and one.verdict != "slower"]
-    refused = [one for one in found.comparisons if one.verdict == "incomparable"]
+    refused = [one for one in found.comparisons if one.verdict in ("incomparable", "inconclusive")]
     tone: Literal["good", "bad", "unsure"] = "bad" if worse or tails else "unsure" if refused or not found.comparisons else "good"
     sections = [Section(title="Benchmarks", blocks=(_table(found),))]
     lists = (("Missing in B", found.missing), ("New in B", found.new))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -139,6 +141,7 @@ def test_a_version_that_fails_is_named(folder, harness):
         ("work.py:base", "work.py:same", {"setup": "make"}, "leave --setup out"),
         ("HEAD", "HEAD", {"target": "x.py:f", "arguments": ("true",)}, "one of --target"),
         ("work.py:base", "work.py:same", {"margin": 1.5}, "margin"),
+        ("work.py:base", "work.py:same", {"processes": 1}, "two processes"),
         ("work.py:base", "work.py:same", {"confidence": float("nan")}, "confidence"),
         ("work.py:base", "work.py:same", {"tests": "a1@latest"}, "no-notebook"),
     ],
@@ -226,6 +229,14 @@ def test_real_callables_of_this_process():
     assert found.side_a.processes_known is False
 
 
+def test_a_script_that_compares_when_it_is_imported_does_not_start_itself_again(folder):
+    text = "import ridgeline\n\ndef f():\n    return None\n\nridgeline.compare('script.py:f', 'script.py:f', processes=2)\n"
+    (folder / "script.py").write_text(text)
+    done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    assert "__main__" in done.stderr
+
+
 def test_real_revisions(folder):
     def git(*arguments):
         identity = ["-c", "user.email=a@example.org", "-c", "user.name=a", "-c", "commit.gpgsign=false"]
@@ -255,4 +266,45 @@ def test_result_files(folder):
         (folder / name).write_text(document % times)
     found = compare("a.json", "b.json")
     assert found.ratio == pytest.approx(2.0, rel=0.02)
-    assert isinstance(found, Comparison | ComparisonSet)
+    assert isinstance(found, Comparison)
+
+
+def test_files_with_several_benchmarks(folder):
+    for name, level in (("a.json", 1.0), ("b.json", 2.0)):
+        entries = [
+            {
+                "name": f"BM_{kind}",
+                "run_name": f"BM_{kind}",
+                "run_type": "iteration",
+                "iterations": 9,
+                "real_time": level,
+                "cpu_time": level,
+                "time_unit": "ms",
+            }
+            for kind in ("one", "two", name)
+        ]
+        (folder / name).write_text(json.dumps({"context": {"host_name": "h", "num_cpus": 2}, "benchmarks": entries}))
+    found = compare("a.json", "b.json", changing=["machine"])
+    assert isinstance(found, ComparisonSet)
+    assert {one.name for one in found.comparisons} == {"BM_one", "BM_two"}
+    assert any("BM_a.json" in name for name in found.missing)
+    assert any("BM_b.json" in name for name in found.new)
+    with pytest.raises(UsageError, match="one benchmark for --why"):
+        compare("a.json", "b.json", why=True)
+
+
+def test_a_run_against_a_file(folder, harness, notebook):
+    live = compare("work.py:base", "work.py:same", notebook=notebook)
+    times = ", ".join(str(0.02 * (1 + 0.001 * index)) for index in range(12))
+    (folder / "a.json").write_text(f'{{"results": [{{"command": "x", "times": [{times}]}}]}}')
+    found = compare(live.run_a, "a.json", notebook=notebook, changing=["workload"])
+    assert found.verdict == "slower"
+    assert found.ratio == pytest.approx(2.0, rel=0.02)
+    assert "metric-assumed" in [caution.code for caution in found.warnings]
+    assert (found.run_a, found.run_b) == (live.run_a, None)
+
+
+def test_stored_diagnoses_say_why_of_what_they_saw(stored_run):
+    found = compare(stored_run, stored_run, why=True)
+    assert found.why == ()
+    assert "not-attributed" in [caution.code for caution in found.warnings]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import textwrap
 
 import pytest
 
 from ridgeline.core import UsageError
-from ridgeline.flows.comparing.sides import CallableSide, FileSide, LiveSide, RevisionSide, RunSide, importable, side_of, sort_of_both
+from ridgeline.flows.comparing.sides import CallableSide, FileSide, LiveSide, RevisionSide, RunSide, side_of, sort_of_both
 
 
 @pytest.fixture
@@ -17,10 +18,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "model.onnx").write_bytes(b"")
     (tmp_path / "results.json").write_text("{}")
     return tmp_path
-
-
-def at_module_level():
-    """A function that a fresh process finds."""
 
 
 @pytest.mark.parametrize(
@@ -40,7 +37,7 @@ def test_live_forms(folder, text, kind):
     assert (side.spec.kind, side.spec.threads, side.spec.seed) == (kind, 2, 3)
 
 
-@pytest.mark.parametrize("text", ["latest", "last", "-1", "-12", "20260102T030405-00000abc", "20260102T03"])
+@pytest.mark.parametrize("text", ["latest", "last", "-1", "-12", "20260102T030405-00000abc", "20260102T03", "20260102"])
 def test_runs(folder, text):
     assert side_of(text) == RunSide(name=text)
 
@@ -82,13 +79,11 @@ def test_a_file_that_is_called_like_a_run_is_refused(folder):
 
 
 def test_callables():
-    named = side_of(at_module_level)
+    named = side_of(textwrap.dedent, seed=4)
     assert isinstance(named, LiveSide)
-    assert named.spec.function == "at_module_level"
+    assert (named.spec.module, named.spec.function, named.spec.seed) == ("textwrap", "dedent", 4)
     assert isinstance(side_of(lambda: 1), CallableSide)
-    assert isinstance(side_of(functools.partial(at_module_level)), CallableSide)
-    kept = []
-    assert importable(kept.append) is None
+    assert isinstance(side_of(functools.partial(textwrap.dedent, "")), CallableSide)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
-from ridgeline.core import Benchmark, Caution, Column, Comparison, Facts, Machine, RidgelineError, Run, Samples, Series, TargetInfo, UsageError
+from ridgeline.core import Benchmark, Caution, Comparison, Machine, RidgelineError, Run, Series, TargetInfo, UsageError
 from ridgeline.diagnosis.comparison import compare_series, series_of
 from ridgeline.machine import commit_of, read_machine, software_versions
 
+from ..benching import bench_run
 from ..records import concluded
 from .sides import LiveSide
 from .watching import Enough
@@ -85,8 +84,8 @@ class Live:
     def run(self, index: int, bench: Benchmark) -> Run:
         """The run of one version."""
         return bench_run(
-            bench, self.infos[index], self.machine, identity=self._ids[index], at=self._at, software=self._software,
-            commit=self._commits[index], command=self.command,
+            bench, self.machine, identity=self._ids[index], at=self._at, software=self._software, commit=self._commits[index],
+            command=self.command, target=self.infos[index], verb="compare",
         )  # fmt: skip
 
     def keep(self, index: int, bench: Benchmark, *, now: bool = False) -> None:
@@ -159,26 +158,6 @@ def as_of(series: Series, other: Series) -> Series:
     """The series as one of the same workload as `other`: that two versions do the same work is what comparing them says."""
     keys = {**series.keys, **{key: other.keys[key] for key in ("workload",) if key in other.keys}}
     return msgspec.structs.replace(series, name=other.name, keys=keys)
-
-
-def bench_run(
-    bench: Benchmark, info: TargetInfo, machine: Machine, *, identity: str, at: str, software: dict[str, str], commit: str | None, command: str
-) -> Run:
-    """The run of one version of a comparison; its facts hold the steady calls."""
-    first = [record.first_s for record in bench.processes if record.first_s is not None]
-    clocks = [record.clock for record in bench.processes if record.clock is not None]
-    facts = Facts(target=info, machine=machine, samples=_taken(bench.samples, bench.steady()), first_s=float(np.median(first)) if first else None)
-    facts = msgspec.structs.replace(facts, warnings=bench.cautions, **({"clock": clocks[-1]} if clocks else {}))
-    return Run(
-        id=identity, verb="compare", at=at, software=software, commit=commit, method=bench.samples.method, facts=facts, command=command, bench=bench
-    )
-
-
-def _taken(samples: Samples, mask: NDArray[np.bool_]) -> Samples:
-    """Those samples that the mask names."""
-    columns = {name: getattr(samples, name) for name in samples.__struct_fields__}
-    taken = {name: Column(column.values[mask], column.unit) for name, column in columns.items() if isinstance(column, Column)}
-    return msgspec.structs.replace(samples, **taken)
 
 
 def _processes(bench: Benchmark) -> int:

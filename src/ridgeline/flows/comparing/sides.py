@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from ridgeline.core import Run, SeriesSet, UsageError
 from ridgeline.targets import TargetSpec, parse_target
 
 __all__ = ["Alike", "CallableSide", "FileSide", "Given", "LiveSide", "RevisionSide", "RunSide", "Side", "side_of", "sort_of_both"]
 
-_RUN = re.compile(r"last|latest|-[1-9][0-9]{0,8}|[0-9]{8}T[0-9]{0,6}(-[0-9a-f]{0,8})?")
+_RUN = re.compile(r"last|latest|-[1-9][0-9]{0,8}|[0-9]{8}(T[0-9]{0,6}(-[0-9a-f]{0,8})?)?")
 _TARGET_SUFFIXES = (".py", ".onnx", ".tflite", ".xml")
 _FORMS = "give two targets (model.onnx, file.py:function, …), two quoted commands, two revisions with --target or --, two runs, or two result files"
 
@@ -137,24 +139,14 @@ def _called_so(side: Side) -> str:
 
 
 def _called(given: Callable[[], Any], threads: int | None, seed: int) -> Side:
-    spec = importable(given, threads=threads, seed=seed)
-    if spec is not None:
-        return LiveSide(spec=spec, name=spec.text)
-    return CallableSide(call=given, name=getattr(given, "__qualname__", type(given).__name__))
+    from ..benching import callable_target
 
-
-def importable(function: Callable[..., Any], *, threads: int | None = None, seed: int = 0) -> TargetSpec | None:
-    """The target text by which a fresh process finds the function; `None` for a lambda, a closure, a bound method or a partial."""
-    name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", "") or ""
-    if not name or "<" in name or getattr(function, "__closure__", None) or hasattr(function, "__self__"):
-        return None
-    file = getattr(getattr(function, "__code__", None), "co_filename", "")
-    # By file: a fresh process need not find the module by its name.
-    text = f"{file}:{name}" if file.endswith(".py") and os.path.isfile(file) and "." not in module else f"{module}:{name}"
-    try:
-        return parse_target(text, threads=threads, seed=seed)
-    except UsageError:
-        return None
+    version, here = callable_target(given, threads or 0)
+    if here is not None:
+        return CallableSide(call=here, name=version.name)
+    # In the spec, so that it reaches every process that an instrument starts.
+    spec = msgspec.structs.replace(version.spec, environment=version.environment, seed=seed)
+    return LiveSide(spec=spec, name=version.name)
 
 
 def _written(text: str, *, revision: bool, command: bool, threads: int | None, seed: int) -> Side:

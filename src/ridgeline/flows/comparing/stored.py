@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ridgeline.core import Caution, Comparison, ComparisonSet, Run, SeriesSet, UsageError
+from ridgeline.core import Caution, Comparison, ComparisonSet, Run, Series, SeriesSet, UsageError
 from ridgeline.diagnosis.comparison import compare_series, compare_sets, series_of
 
 from .sides import FileSide, RunSide
@@ -63,15 +63,14 @@ def compared_stored(
         margin, confidence, changing: see `compare_series`.
         metric: only series of this; of a run its latency if not given.
     """
-    wanted = metric or ("latency" if a.run is not None and b.run is not None else None)
-    sets = [_only(side.series, wanted) for side in (a, b)]
+    # Of a run the latency of a call, unless asked for; a file says itself what it holds.
+    sets = [_only(side.series, metric or ("latency" if side.run is not None else None)) for side in (a, b)]
     if _measured_together(a, b):
         changing = {*changing, "workload"}
-    if all(len(found.series) == 1 for found in sets) and sets[0].series[0].metric == sets[1].series[0].metric:
-        one = compare_series(
-            sets[0].series[0], sets[1].series[0], margin=margin, confidence=confidence, changing=changing, versions_differ=_versions_differ(a, b)
-        )
-        return _closed(one, a, b)
+    if all(len(found.series) == 1 for found in sets):
+        first, second, assumed = _one_metric(sets[0].series[0], sets[1].series[0], a, b)
+        one = compare_series(first, second, margin=margin, confidence=confidence, changing=changing, versions_differ=_versions_differ(a, b))
+        return _closed(one, a, b, assumed)
     many = compare_sets(sets[0], sets[1], margin=margin, confidence=confidence, changing=changing)
     if len(many.comparisons) == 1 and not many.missing and not many.new:
         return _closed(many.comparisons[0], a, b, many.warnings)
@@ -80,6 +79,16 @@ def compared_stored(
         for found in many.comparisons
     )
     return msgspec.structs.replace(many, a=a.name, b=b.name, comparisons=closed)
+
+
+def _one_metric(first: Series, second: Series, a: Opened, b: Opened) -> tuple[Series, Series, tuple[Caution, ...]]:
+    """Both series under one metric, where a run stands against the times of a file: each tool has its own word for the time of a call."""
+    alike = first.unit == second.unit == "s" and first.better == second.better
+    if first.metric == second.metric or (a.run is None) == (b.run is None) or not alike:
+        return first, second, ()
+    message = f"{first.metric} of A is held against {second.metric} of B: that both are the time of one call is taken for granted"
+    caution = Caution(code="metric-assumed", message=message, effect="if they are not, the ratio means nothing")
+    return first, msgspec.structs.replace(second, metric=first.metric), (caution,)
 
 
 def _only(series: SeriesSet, metric: str | None) -> SeriesSet:
