@@ -41,7 +41,7 @@ def _values(series: Series) -> list[float]:
 class TestPyperf:
     def test_a_run_is_a_process_and_neither_warm_ups_nor_calibration_are_values(self, read: Reading) -> None:
         series = read(pyperf([[1.0, 2.0], [3.0]])).series[0]
-        assert (series.name, series.metric, series.unit, series.better) == ("sort", "time", "s", "lower")
+        assert (series.name, series.metric, series.unit, series.better) == ("sort", "value", "s", "lower")
         assert [process.tolist() for process in series.by_process()] == [[1.0, 2.0], [3.0]]
         assert series.processes_known
         assert _left(series) == {"calibration, without values": 1}
@@ -52,7 +52,7 @@ class TestPyperf:
     def test_units_are_those_of_the_file(self, read: Reading) -> None:
         kinds = {unit: read(pyperf([[4096]], unit=unit)).series[0] for unit in ("byte", "integer", "second")}
         assert {unit: (series.metric, series.unit) for unit, series in kinds.items()} == {
-            "byte": ("memory", "B"), "integer": ("value", "count"), "second": ("time", "s"),
+            "byte": ("value", "B"), "integer": ("value", "count"), "second": ("value", "s"),
         }  # fmt: skip
         with pytest.raises(ReadError, match="a unit that is not known: 'parsec'"):
             read(pyperf([[1.0]], unit="parsec"))

@@ -179,7 +179,8 @@ def _usable(
     """The values that are some, in the base unit, and where they were."""
     missing = np.fromiter((value is None for value in values), np.bool_, len(values))
     numbers = _numbers(values)
-    scaled: NDArray[np.float64] = numbers * scale.times / scale.per
+    with np.errstate(over="ignore"):  # what overflows becomes infinite and is counted as such
+        scaled: NDArray[np.float64] = numbers * scale.times / scale.per
     good = np.isfinite(scaled)
     dropped.add("no value", name, int(missing.sum()))
     dropped.add("not a finite number", name, int((~good & ~missing).sum()))

@@ -152,11 +152,9 @@ def _series(gathering: Gathering, name: str, group: _Group, keys: Mapping[str, o
         gathering.leave_out(f"no time unit that is known: {', '.join(sorted(map(repr, units)))}", name, len(entries))
         return
     threads = {"threads": entries[0].threads}
-    for metric in ("real_time", "cpu_time"):
-        _metric(gathering, name, metric, scale, group, {**keys, **threads}, at, failed)
-    for metric, rate in _RATES.items():
-        if any(getattr(entry, metric) is not None for entry in entries):
-            _metric(gathering, name, metric, rate, group, {**keys, **threads}, at, failed)
+    for metric, own in {"real_time": scale, "cpu_time": scale, **_RATES}.items():
+        if metric == "real_time" or any(getattr(entry, metric) is not None for entry in entries):
+            _metric(gathering, name, metric, own, group, {**keys, **threads}, at, failed)
 
 
 def _metric(

@@ -22,7 +22,9 @@ from .scales import BYTE, COUNT, SECOND, Scale
 __all__ = ["Pyperf"]
 
 _Value = float | str | None
-_UNITS: Mapping[str, tuple[str, Scale]] = {"second": ("time", SECOND), "byte": ("memory", BYTE), "integer": ("value", COUNT)}
+_UNITS: Mapping[str, Scale] = {"second": SECOND, "byte": BYTE, "integer": COUNT}
+#: One word for every unit, so that one benchmark in bytes and in seconds is a difference of units and not two benchmarks.
+_METRIC = "value"
 _KEYS = {
     "machine.cpu": "cpu_model_name",
     "machine.cores": "cpu_count",
@@ -102,18 +104,18 @@ def _benchmark(gathering: Gathering, benchmark: _Benchmark, suite: Mapping[str, 
     if unit not in _UNITS:
         gathering.leave_out(f"a unit that is not known: {unit!r}", name)
         return
-    metric, scale = _UNITS[unit]
+    scale = _UNITS[unit]
     failed = [LeftOut(reason="calibration, without values", count=calibrations), LeftOut(reason="not a run as pyperf writes it", count=damaged)]
     keys = {key: metadata.get(field) for key, field in _KEYS.items()}
     at = str(metadata.get("date", ""))
     gathering.add(
         name or "unnamed",
-        metric,
+        _METRIC,
         scale,
         values,
         process=process,
         keys=keys,
         at=at,
-        zero=metric != "time",
+        zero=scale is not SECOND,
         failed=[entry for entry in failed if entry.count],
     )
