@@ -123,7 +123,8 @@ def _keep_note(found: Comparison) -> str:
 def _detectable(found: Comparison) -> Cell:
     if found.detectable_ratio is None:
         return missing("too few processes for any difference")
-    return words(f"{100 * (found.detectable_ratio - 1):.2g} %")
+    percent = 100 * (found.detectable_ratio - 1)
+    return words(f"{percent:.2g} %" if percent < 99.5 else f"{percent:.0f} %")
 
 
 def _sides(found: Comparison) -> Section | None:

@@ -91,7 +91,7 @@ def test_what_will_be_seen_is_said_before():
     _, _, _, told = watched()
     assert len(told) == 1
     # 1.1 with five processes is 1.1 ** sqrt(5 / 40) with forty.
-    assert f"{100 * (1.1 ** (5 / 40) ** 0.5 - 1):.2g} %" in told[0]
+    assert f"{1.1 ** (5 / 40) ** 0.5 - 1:.1%}" in told[0]
     assert "up to 40 processes" in told[0]
 
 

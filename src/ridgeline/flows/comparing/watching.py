@@ -109,4 +109,4 @@ class Enough:
             self.announce(f"note: up to {most} processes of each version")
             return
         there = math.expm1(math.log(pilot.detectable_ratio) * math.sqrt(processes / most))
-        self.announce(f"note: up to {most} processes of each version; a difference of {100 * there:.2g} % would be found nine times of ten")
+        self.announce(f"note: up to {most} processes of each version; a difference of {there:.1%} would be found nine times of ten")

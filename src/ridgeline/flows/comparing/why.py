@@ -87,7 +87,9 @@ def views_of(found: Comparison, sides: tuple[LiveSide, LiveSide], seconds: float
             taken = {index: _views(sides[index], budget_s) for index in order.sample((0, 1), 2)}
         except RidgelineError as error:  # the comparison stands without its reasons
             failure = str(error)
-            continue
+            if facts[0]:
+                continue
+            break
         facts[0].append(taken[0])
         facts[1].append(taken[1])
     return Views(a=tuple(facts[0]), b=tuple(facts[1]), failure=failure)
