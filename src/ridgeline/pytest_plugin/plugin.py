@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -93,7 +94,7 @@ class Caller:
             refuse_unstarted(self._test, result)
             return result
         name = self._test if not self.timings else f"{self._test} #{len(self.timings) + 1}"
-        result, timing = timed(name, lambda: function(*arguments, **named), **self._options)
+        result, timing = timed(name, partial(function, *arguments, **named), **self._options)
         self.timings.append(timing)
         return result
 

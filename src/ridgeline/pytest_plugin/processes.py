@@ -109,7 +109,10 @@ def _failure(code: int, place: Path) -> str:
     if code == pytest.ExitCode.OK:
         return ""
     said = (place / _SAID).read_bytes().decode("utf-8", "replace")
-    failed = [line for line in said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    lines = said.splitlines()
+    # The summary cuts its lines at the width of a terminal; the reason stands whole where it was raised.
+    failed = [line.partition(" - ")[0] for line in lines if line.startswith(("FAILED ", "ERROR "))][:1]
+    failed = [" - ".join(failed + [line[1:].strip() for line in lines if line.startswith("E  ")][:1])] if failed else []
     ended = "a test did not pass" if code == pytest.ExitCode.TESTS_FAILED else f"signal {-code}" if code < 0 else f"exit code {code}"
     words = " ".join((failed[0] if failed else said[-_TAIL:]).split())[:_TAIL]
     return f"{ended}: {words}" if words else ended

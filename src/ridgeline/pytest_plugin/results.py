@@ -106,7 +106,7 @@ def series_set(processes: Sequence[Process], *, failed: Sequence[str] = (), sour
     return SeriesSet(
         source=source,
         tool="ridgeline",
-        series=tuple(_series(name, processes, keys, at) for name in names),
+        series=tuple(series for name in names for series in _series(name, processes, keys, at)),
         left_out=left_out,
         cautions=_failures(processes),
     )
@@ -124,7 +124,8 @@ def _failures(processes: Sequence[Process]) -> tuple[Caution, ...]:
     )
 
 
-def _series(name: str, processes: Sequence[Process], keys: dict[str, str], at: str) -> Series:
+def _series(name: str, processes: Sequence[Process], keys: dict[str, str], at: str) -> list[Series]:
+    """The latency of a call, and its batches where every process has some."""
     timed = [(index, timing) for index, process in enumerate(processes) for timing in process.timings if timing.name == name]
     cautions = list(dict.fromkeys(caution for _, timing in timed for caution in timing.cautions))
     if len(timed) == 1:
@@ -132,15 +133,19 @@ def _series(name: str, processes: Sequence[Process], keys: dict[str, str], at: s
         effect = "what differs from process to process is not in them; to do: --ridgeline-processes 5 or more"
         cautions.append(Caution(code="one-process", message=message, effect=effect))
     missing = len(processes) - len(timed)
-    return Series(
-        name=name,
-        values=Column(np.concatenate([timing.wall_s for _, timing in timed]), "s"),
-        process=Column(np.concatenate([np.full(len(timing.wall_s), index, np.int32) for index, timing in timed]), "count"),
-        keys=keys,
-        left_out=(LeftOut(reason="no result in a process", count=missing, first=name),) if missing else (),
-        cautions=tuple(cautions),
-        at=at,
-    )
+    left_out = (LeftOut(reason="no result in a process", count=missing, first=name),) if missing else ()
+
+    def series(metric: str, values: list[tuple[int, list[float]]]) -> Series:
+        return Series(
+            name=name, metric=metric, values=Column(np.concatenate([taken for _, taken in values]), "s", np.float64),
+            process=Column(np.concatenate([np.full(len(taken), index, np.int32) for index, taken in values]), "count"), keys=keys,
+            left_out=left_out, cautions=tuple(cautions), at=at,
+        )  # fmt: skip
+
+    found = [series("latency", [(index, timing.wall_s) for index, timing in timed])]
+    if all(timing.batched_s for _, timing in timed):
+        found.append(series("batched", [(index, timing.batched_s) for index, timing in timed]))
+    return found
 
 
 def _keys() -> dict[str, str]:
@@ -160,7 +165,9 @@ def summary(config: pytest.Config) -> list[str]:
     found = config.stash.get(_FOUND, None)
     if found is None or found.series is None:
         return ["nothing was timed: the session ended before"]
-    lines = [_line(series) for series in found.series.series] or ["nothing was timed: no test that uses the fixture `ridgeline` passed"]
+    lines = [_line(series) for series in found.series.series if series.metric == "latency"] or [
+        "nothing was timed: no test that uses the fixture `ridgeline` passed"
+    ]
     lines += [f"{caution.code}: {caution.message}; {caution.effect}" for caution in found.series.cautions]
     shared = dict.fromkeys(caution for series in found.series.series for caution in series.cautions)
     lines += [f"{caution.code}: {caution.message}; {caution.effect}" for caution in shared]

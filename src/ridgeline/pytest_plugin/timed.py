@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ridgeline.core import Caution, UsageError
-from ridgeline.measurement.harness import Plan, measure
-from ridgeline.targets import adapter_for, unfinished
+from ridgeline.core import Benchmark, Caution, UsageError
+from ridgeline.measurement.bench import BenchPlan
+from ridgeline.measurement.bench.here import bench_here
 
 __all__ = ["Timing", "refuse_unstarted", "timed"]
 
@@ -26,43 +26,48 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
         name: id of the test; ` #2` and so on behind it for its further calls.
         first_s: the first call, seconds.
         wall_s: seconds of each call once steady, in order.
+        batched_s: seconds a call where many are issued and waited for once, one value a batch; empty where none fits.
         cautions: what its reader must know.
     """
 
     name: str
     first_s: float
     wall_s: list[float]
+    batched_s: list[float] = []
     cautions: tuple[Caution, ...] = ()
 
 
-def timed(
-    name: str, call: Callable[[], R], *, samples: int | None = None, min_time_s: float = 0.25, clock: Callable[[], int] = time.perf_counter_ns
-) -> tuple[R, Timing]:
+def timed(name: str, call: Callable[[], R], *, samples: int | None = None, min_time_s: float = 0.25) -> tuple[R, Timing]:
     """The result of the first call, and the times of those after it.
 
     Args:
         name: of the timing.
-        samples: at most so many.
+        call: the workload; a partial is called with the least overhead.
+        samples: so many calls after the first; as many as fit if null.
         min_time_s: about how long to measure, seconds.
-        clock: monotonic nanoseconds, a fake one in tests.
 
     Raises:
         UsageError: a call that does its work only later. What the call raises goes through as it is.
     """
     __tracebackhide__ = True
-    before = clock()
+    before = time.perf_counter_ns()
     result = call()
-    synchronise = adapter_for(result)
-    if synchronise is not None:
-        synchronise(result)
-    first_s = (clock() - before) / 1e9
+    first_s = (time.perf_counter_ns() - before) / 1e9
     refuse_unstarted(name, result)
-    cautions = [caution for caution in (unfinished(result), _traced()) if caution is not None]
-    found = measure(call, synchronise=synchronise, plan=Plan(budget_s=min_time_s, samples=samples or 2000), clock=clock)
-    if found.steady is False:
-        effect = "its median may depend on how long it was measured"
-        cautions.append(Caution(code="not-steady", message="its times did not settle", effect=effect))
-    return result, Timing(name=name, first_s=first_s, wall_s=found.samples.wall_s.values.tolist(), cautions=tuple(cautions))
+    found = bench_here(call, name, BenchPlan(processes=1, budget_s=min_time_s, process_s=min_time_s, samples=samples))
+    cautions = [*found.cautions, *([traced] if (traced := _traced()) is not None else [])]
+    steady = _steady(found)
+    if not steady:
+        steady = found.samples.wall_s.values.tolist()
+        message, effect = "its times did not settle", "its median may depend on how long it was measured"
+        cautions.append(Caution(code="not-steady", message=message, effect=effect))
+    batched = found.batched_s.values.tolist() if found.batched_s is not None else []
+    return result, Timing(name=name, first_s=first_s, wall_s=steady, batched_s=batched, cautions=tuple(cautions))
+
+
+def _steady(found: Benchmark) -> list[float]:
+    values: list[float] = found.samples.wall_s.values[found.steady()].tolist()
+    return values
 
 
 def refuse_unstarted(name: str, result: Any) -> None:
