@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from ridgeline.measurement.bench.columns import columns_of
@@ -35,8 +36,10 @@ def test_a_fast_call_is_made_several_times_in_a_sample_and_in_batches() -> None:
     found = measure_process(int, ProcessPlan(seconds=0.05))
     columns = columns_of(found.pieces, found.batches.tobytes())
     assert len(columns.wall_s) <= 2000
-    assert columns.inner[:5].tolist() == [1] * 5, "the first calls are kept one by one"
-    assert (columns.inner[5:] > 1).all()
+    first = int(np.argmax(columns.inner > 1))
+    assert first >= 5, "the first calls are kept one by one"
+    assert (columns.inner[first:] == columns.inner[-1]).all()
+    assert columns.inner[-1] > 1
     assert len(columns.batch_s) >= 1
     assert (columns.batch_calls >= 2).all()
 

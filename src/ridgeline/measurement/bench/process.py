@@ -9,9 +9,11 @@ import gc
 import time
 from array import array
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from ridgeline import _native
 
@@ -31,13 +33,15 @@ _COUNTERS_PART = 10
 _COUNTERS_S = 3.5e-6
 #: Calls that are looked at to choose the sizes of everything after.
 _LOOKED_AT = 5
+#: The same of calls this short, whose first ones tell little about the later.
+_LOOKED_AT_SHORT, _SHORT_S = 50, 5e-6
 #: Rounds of samples and batches.
 _MOST_ROUNDS = 10
 #: Part of the time that goes to batches; how long one lasts (the interpreter's switch interval), and how many calls are in it at the most.
 _BATCH_PART, _BATCH_S, _BATCH_CALLS = 0.25, 0.005, 100_000
 #: Batches end where they take more than this part after all: calls with another input may take much longer.
 _BATCHES_MOST = 1.0
-_MOST_INNER = 10_000
+_MOST_INNER, _MARGIN = 10_000, 1.25
 #: Seconds between two hand-overs of what has been taken.
 _HAND_OVER_S = 0.5
 
@@ -75,37 +79,44 @@ def measure_process(
     overhead = measured_overhead()
     taker = _Taker(call, synchronise, before, input_of, Measured(overhead=overhead), hand_over)
     with _collections_counted():
-        began = time.monotonic_ns()
-        looked = min(_LOOKED_AT, plan.samples or _LOOKED_AT)
-        while taker.count < looked and (taker.count == 0 or plan.samples or time.monotonic_ns() - began < plan.most_s * 1e9):
-            taker.samples(1, inner=1, block=1)
+        began_ns = time.monotonic_ns()
+        _look_at(taker, plan, began_ns)
         # Of several inputs a batch may have any: its size goes by the slowest so far.
-        typical_s = taker.typical_s()
-        batched_s = typical_s if before_batch is None else max(typical_s, taker.slowest_s())
-        shape = _shaped(plan, typical_s, batched_s, overhead.timer_s, batches=plan.cache == "warm", each=before is not None)
-        deadline = began + int(shape.seconds * 1e9)
+        batched_s = taker.typical_s() if before_batch is None else taker.slowest_s()
+        shape = _shaped(plan, taker, batched_s, overhead.timer_s, batches=plan.cache == "warm", each=before is not None)
         for index in range(shape.rounds):
-            share = (index + 1) / shape.rounds
-            until = None if plan.samples else began + int(share * shape.seconds * (1 - shape.batch_part) * 1e9) + taker.batch_ns
-            wanted = (plan.samples or plan.most_samples) * (index + 1) // shape.rounds - taker.count
-            if wanted > 0 and (until is None or time.monotonic_ns() < deadline):
-                taker.samples(wanted, inner=shape.inner, block=shape.block, until=until)
-            for _ in range(shape.batches_a_round):
-                if before_batch is not None:
-                    before_batch(taker.count + len(taker.found.batches) // 3)
-                taker.batch(shape.batch_size)
-                if taker.batch_ns > _BATCHES_MOST * shape.seconds * 1e9:
-                    break
+            _samples_of_round(taker, plan, shape, index, began_ns)
+            _batches_of_round(taker, shape, before_batch)
     if synchronise is not None:
-        waits = synchronising_s(call, synchronise)
-        taker.found.overhead = OverheadTimes(
-            sample_s=overhead.sample_s,
-            bare_s=overhead.bare_s,
-            batched_iteration_s=overhead.batched_iteration_s,
-            timer_s=overhead.timer_s,
-            synchronise_s=waits,
-        )
+        taker.found.overhead = msgspec.structs.replace(overhead, synchronise_s=synchronising_s(call, synchronise))
     return taker.found
+
+
+def _look_at(taker: _Taker, plan: ProcessPlan, began_ns: int) -> None:
+    """The first calls one by one, from which the sizes of everything after are chosen."""
+    wanted = min(_LOOKED_AT, plan.samples or _LOOKED_AT)
+    while taker.count < wanted and (taker.count == 0 or plan.samples or time.monotonic_ns() - began_ns < plan.most_s * 1e9):
+        taker.samples(1, inner=1, block=1)
+    if taker.typical_s() < _SHORT_S and (plan.samples is None or plan.samples > _LOOKED_AT_SHORT):
+        taker.samples(_LOOKED_AT_SHORT - taker.count, inner=1, block=_LOOKED_AT_SHORT)
+
+
+def _samples_of_round(taker: _Taker, plan: ProcessPlan, shape: _Shape, index: int, began_ns: int) -> None:
+    part = (index + 1) / shape.rounds
+    # What batches have taken so far is not taken from the samples.
+    until = None if plan.samples else began_ns + int(part * shape.seconds * (1 - shape.batch_part) * 1e9) + taker.batch_ns
+    wanted = (plan.samples or plan.most_samples) * (index + 1) // shape.rounds - taker.count
+    if wanted > 0 and (until is None or time.monotonic_ns() < began_ns + shape.seconds * 1e9):
+        taker.samples(wanted, inner=shape.inner, block=shape.block, until=until)
+
+
+def _batches_of_round(taker: _Taker, shape: _Shape, before_batch: Callable[[int], Any] | None) -> None:
+    for _ in range(shape.batches_a_round):
+        if taker.batch_ns > _BATCHES_MOST * shape.seconds * 1e9:
+            return
+        if before_batch is not None:
+            before_batch(taker.count + len(taker.found.batches) // 3)
+        taker.batch(shape.batch_size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,24 +133,18 @@ class _Shape:
         return _BATCH_PART if self.batches_a_round else 0.0
 
 
-def _shaped(plan: ProcessPlan, typical_s: float, batched_s: float, timer_s: float, *, batches: bool, each: bool) -> _Shape:
-    """Sizes of everything, from how long a call takes."""
-    typical_s = max(typical_s, 1e-9)
+def _shaped(plan: ProcessPlan, taker: _Taker, batched_s: float, timer_s: float, *, batches: bool, each: bool) -> _Shape:
+    """Sizes of everything, from how long calls have taken."""
+    typical_s, batched_s = max(taker.typical_s(), 1e-9), max(batched_s, 1e-9)
+    # The timer is in a sample of one call; what is left of a short one is no exact time, hence the margin.
+    call_s = max(taker.fastest_s() - timer_s, 0.2 * taker.fastest_s(), 1e-9)
     seconds = min(max(plan.seconds, plan.calls * typical_s), max(plan.seconds, plan.most_s))
-    inner = 1 if timer_s <= _TIMER_PART * typical_s else min(_MOST_INNER, int(timer_s / (_TIMER_PART * typical_s)) + 1)
-    part_s = _BATCH_PART * seconds
-    batched_s = max(batched_s, 1e-9)
+    inner = 1 if timer_s <= _TIMER_PART * typical_s else min(_MOST_INNER, int(_MARGIN * timer_s / (_TIMER_PART * call_s)) + 1)
     size = max(2, min(_BATCH_CALLS, int(_BATCH_S / batched_s)))
-    number = int(part_s / (size * batched_s)) if batches else 0
+    number = int(_BATCH_PART * seconds / (size * batched_s)) if batches else 0
     rounds = max(1, min(_MOST_ROUNDS, number))
-    return _Shape(
-        seconds=seconds,
-        rounds=rounds,
-        inner=inner,
-        block=max(1, min(1000, round(_COUNTERS_PART * _COUNTERS_S / (inner * typical_s)))) if not each else 1,
-        batch_size=size,
-        batches_a_round=number // rounds,
-    )
+    block = 1 if each else max(1, min(1000, round(_COUNTERS_PART * _COUNTERS_S / (inner * typical_s))))
+    return _Shape(seconds=seconds, rounds=rounds, inner=inner, block=block, batch_size=size, batches_a_round=number // rounds)
 
 
 class _Taker:
@@ -163,6 +168,10 @@ class _Taker:
         """Seconds of a call so far; the lower half, since the first ones warm up."""
         walls = [end - start for piece in self.found.pieces for start, end in _times(piece)]
         return median(sorted(walls)[: (len(walls) + 1) // 2]) / 1e9
+
+    def fastest_s(self) -> float:
+        """Seconds of the fastest call so far, the timer in it."""
+        return min(end - start for piece in self.found.pieces for start, end in _times(piece)) / 1e9
 
     def slowest_s(self) -> float:
         """Seconds of the slowest call after the first so far, of the first where there is no other."""
@@ -212,4 +221,5 @@ def _collections_counted() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.callbacks.remove(_native.collection_seen)
+        with suppress(ValueError):  # the target may have emptied the list
+            gc.callbacks.remove(_native.collection_seen)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from ridgeline.core import BackendUnavailable, Benchmark, ReadError, RidgelineError, Setting, UsageError
+from ridgeline.core.units import format_quantity
 from ridgeline.machine import read_clock
 from ridgeline.machine.control import ThrottleWatch, soak, tuned
 
@@ -34,6 +35,8 @@ _PART_OF_START = 0.5
 #: Part of the budget over which the fewest processes are laid out.
 _LAID_OUT = 0.9
 _SHORTEST_S = 0.02
+#: Beyond so many times the budget it is said how long it will take.
+_MUCH_LONGER = 1.5
 
 
 def run_benchmarks(
@@ -143,6 +146,16 @@ class _Bench:
         for first in range(0, len(wanted), cpus):
             self._group(wanted[first : first + cpus])
         self.blocks += 1
+        if self.blocks == 1:
+            self._announce()
+
+    def _announce(self) -> None:
+        """Say so once, where the fewest processes take much longer than the budget."""
+        done = min(gathered.processes for gathered in self._gathered)
+        whole_s = (time.monotonic() - self._began) / max(1, done) * self._plan.fewest
+        if done < self._plan.fewest and whole_s > _MUCH_LONGER * self._plan.budget_s:
+            about, budget = format_quantity(whole_s, "s", 2), format_quantity(self._plan.budget_s, "s", 2)
+            self._report(f"note: {self._plan.fewest} processes take about {about}; the time budget is {budget}", None)
 
     def _group(self, group: list[int]) -> None:
         started = time.monotonic()
