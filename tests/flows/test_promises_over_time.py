@@ -8,11 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ridgeline.core import Experiment, Tried
+from ridgeline.core import Experiment, Run, Tried
+from ridgeline.flows.comparing import promise as comparing
 from ridgeline.flows.promises import counted, promises
+from ridgeline.flows.trying import experiment_of
 from ridgeline.notebook import Notebook
 from ridgeline.reporting import promises_page, terminal
-from support.notebook_entries import experiment
+from support.notebook_entries import comparison, experiment
 
 TRIED = Tried(action="fuse", id="a1", verdict="faster", speedup=(1.0, 1.2), promised=(1.1, 1.2), kept=True, output_ok=True)
 
@@ -73,3 +75,18 @@ def test_the_notebook_gives_the_times_and_is_filtered(tmp_path: Path) -> None:
     assert promises(tmp_path / "n.sqlite", machine="neoverse").total.kept == 1
     assert promises(tmp_path / "n.sqlite", target="OTHER").total.kept == 1
     assert promises(tmp_path / "n.sqlite", target="OTHER", machine="test").experiments == ()
+
+
+def test_a_trial_and_a_comparison_on_one_machine_are_of_one_trend(stored_run: Run) -> None:
+    """What `diagnose --try` and what `compare --tests` write names the machine alike."""
+    assert stored_run.diagnosis is not None
+    found = msgspec.structs.replace(stored_run.diagnosis, machine=stored_run.facts.machine.description)
+    trial = experiment_of(found, msgspec.structs.replace(TRIED, promise="kept"), stored_run.id)
+    compared = comparing.experiment_of(
+        comparison(promise="kept", ratio_ci=(0.8, 0.9)),
+        (stored_run, stored_run),
+        comparing.Tested(run=stored_run, action=stored_run.diagnosis.actions[0]),
+    )
+    assert compared is not None
+    (trend,) = counted("here", [trial, compared]).trends
+    assert [point.by for point in trend.points] == ["trial", "comparison"]

@@ -76,6 +76,11 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     governor: str | None = None
 
     @property
+    def description(self) -> str:
+        """For a person: under this text the same machine is the same in every record."""
+        return f"{self.cpu_model}, {self.cpus_usable} CPUs usable"
+
+    @property
     def cpus_usable(self) -> int:
         """Whole CPUs that affinity and quota leave: what `all threads` means here, at least 1."""
         allowed = len(self.cpus_allowed)

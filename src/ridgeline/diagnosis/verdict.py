@@ -84,7 +84,7 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
     actions = weighed(beside_sibling(actions, tried, case.wall_s), tried, case.wall_s)
     return Diagnosis(
         target=facts.target.spec,
-        machine=f"{facts.machine.cpu_model}, {facts.machine.cpus_usable} CPUs usable",
+        machine=facts.machine.description,
         software={},
         method="",
         commit=None,

@@ -38,7 +38,7 @@ def doctor(*, notebook: str | None = None) -> DoctorReport:
     """
     machine = read_machine()
     findings = (*host_findings(machine), *setting_findings(), *software_findings(notebook))
-    return DoctorReport(machine=f"{machine.cpu_model}, {machine.cpus_usable} CPUs usable", fingerprint=machine.fingerprint, findings=findings)
+    return DoctorReport(machine=machine.description, fingerprint=machine.fingerprint, findings=findings)
 
 
 def host_findings(machine: Machine, root: Path = Path("/"), cycles: Callable[[], int] | None = None) -> tuple[Finding, ...]:

@@ -120,7 +120,7 @@ def experiment_of(found: Comparison, runs: Sequence[Run], asked: Tested | None) 
         kept=found.keep,
         change=found.hypothesis or found.name_b,
         target=facts.target.spec if facts is not None else found.name,
-        machine=facts.machine.cpu_model if facts is not None else "",
+        machine=facts.machine.description if facts is not None else "",
         promise=found.promise,
         hypothesis=found.hypothesis,
         runs=tuple(run.id for run in runs),
