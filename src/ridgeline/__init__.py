@@ -15,6 +15,8 @@ _HOMES = {
     "compare": "ridgeline.flows.compare",
     "diagnose": "ridgeline.flows.diagnose",
     "doctor": "ridgeline.flows.doctor",
+    "gate": "ridgeline.flows.gate",
+    "history": "ridgeline.flows.history",
     "probe": "ridgeline.flows.probe",
     "stage": "ridgeline.measurement.stages.stage",
     "BenchReport": "ridgeline.core",
@@ -23,14 +25,16 @@ _HOMES = {
     "Device": "ridgeline.core",
     "Diagnosis": "ridgeline.core",
     "Facts": "ridgeline.core",
+    "GateReport": "ridgeline.core",
+    "HistoryReport": "ridgeline.core",
     "Quantity": "ridgeline.core",
     "RidgelineError": "ridgeline.core",
     "Run": "ridgeline.core",
 }
 
 __all__ = [
-    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__",
-    "bench", "compare", "diagnose", "doctor", "probe", "stage",
+    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "RidgelineError", "Run",
+    "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "stage",
 ]  # fmt: skip
 
 

@@ -4,6 +4,8 @@ from .core import ComparisonSet as ComparisonSet
 from .core import Device as Device
 from .core import Diagnosis as Diagnosis
 from .core import Facts as Facts
+from .core import GateReport as GateReport
+from .core import HistoryReport as HistoryReport
 from .core import Quantity as Quantity
 from .core import RidgelineError as RidgelineError
 from .core import Run as Run
@@ -11,12 +13,14 @@ from .flows.bench import bench as bench
 from .flows.compare import compare as compare
 from .flows.diagnose import diagnose as diagnose
 from .flows.doctor import doctor as doctor
+from .flows.gate import gate as gate
+from .flows.history import history as history
 from .flows.probe import probe as probe
 from .measurement.stages.stage import stage as stage
 
 __all__ = [
-    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "Quantity", "RidgelineError", "Run", "__version__",
-    "bench", "compare", "diagnose", "doctor", "probe", "stage",
+    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "RidgelineError", "Run",
+    "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "stage",
 ]  # fmt: skip
 
 __version__: str
