@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ridgeline.core import Comparison, TailComparison
+from ridgeline.flows.comparing.live import Amount
 from ridgeline.flows.comparing.watching import Enough
 from ridgeline.stats import effect, looks
 
@@ -74,6 +75,13 @@ def test_it_stops_when_certain(word):
 def test_it_goes_on_for_the_tail():
     assert watched("slower", tail=True)[0] == 40
     assert watched(lambda confidence: verdict("slower", tail="same"), tail=True)[0] == 5
+
+
+def test_the_error_rate_of_the_tail_is_spent_where_the_end_waits_for_it():
+    assert Amount().tail_confidence(0.999) == pytest.approx(0.95)
+    asked = watched(tail=True)[2][1:]
+    amount = Amount(tail=True)
+    assert sum(1 - amount.tail_confidence(confidence) for confidence in asked) == pytest.approx(0.05)
 
 
 def test_a_number_of_processes_is_kept_to():

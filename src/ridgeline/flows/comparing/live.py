@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ridgeline.core import Benchmark, Caution, Comparison, Machine, RidgelineError, Run, Series, TargetInfo, UsageError
-from ridgeline.diagnosis.comparison import compare_series, series_of
+from ridgeline.diagnosis.comparison import series_of
+from ridgeline.diagnosis.comparison.judge import judged as at_confidences
 from ridgeline.machine import commit_of, read_machine, software_versions
 
 from ..benching import bench_run
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Amount", "Live", "compared_live", "latency_of"]
 
 Report = Callable[[str, float | None], None]
+#: Chance that equal tails are called different.
+_TAIL_ERROR = 0.05
 #: Seconds between two saves of what has been measured.
 _SAVE_S = 2.0
 
@@ -53,6 +56,11 @@ class Amount:
     confidence: float = 0.97
     changing: Collection[str] = ()
     tail: bool = False
+
+    def tail_confidence(self, confidence: float) -> float:
+        """Confidence of the tail at a look with this one. Where the end waits for the tail, its error rate is spent over the looks as well."""
+        part = (1 - confidence) / (1 - self.confidence) if self.tail else 1.0
+        return 1 - _TAIL_ERROR * min(1.0, part)
 
 
 @dataclass(kw_only=True)
@@ -120,8 +128,8 @@ def compared_live(live: Live, amount: Amount, report: Report) -> tuple[Compariso
         series = [latency_of(live.run(index, bench)) for index, bench in enumerate(benches)]
         if series[0] is None or series[1] is None:
             return None
-        return compare_series(
-            series[0], as_of(series[1], series[0]), margin=amount.margin, confidence=confidence, changing=amount.changing, versions_differ=True
+        return at_confidences(
+            series[0], as_of(series[1], series[0]), amount.margin, (confidence, confidence), amount.tail_confidence(confidence), amount.changing
         )
 
     def looked(benches: tuple[Benchmark, ...]) -> bool:
