@@ -30,7 +30,7 @@ __all__ = ["Effect", "Statistic", "detectable_ratio", "effect", "least_processes
 Statistic = Literal["median", "lower quartile", "minimum"]
 _QUANTILES: dict[Statistic, float] = {"median": 0.5, "lower quartile": 0.25, "minimum": 0.0}
 #: The median is what people mean; another quantile must be steadier than it by this much.
-_STEADIER = 0.8
+_STEADIER = 0.7
 #: The detectable effect is found with this chance.
 _POWER = 0.9
 #: Processes of both sides together from which even one against all the others is as sure as any confidence that is asked for.
