@@ -103,22 +103,27 @@ def _gated(given: dict[str, Any], command: tuple[str, ...], line: str, measured:
         raise UsageError("one of --baseline and --predicted", found="both", remedy="leave one out")
     efforts = _efforts(given)
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
-        return flow(
-            given["targets"],
-            baseline=given["baseline"],
-            predicted=predicted,
-            command=command,
-            setup=given["setup"],
-            margin=parse(given["margin"], "1"),
-            confidence=parse(given["confidence"], "1"),
-            changing=given["changing"],
-            tail=given["fail_on"] == "tail",
-            efforts=efforts,
-            notebook=notebook,
-            report=report,
-            line=line,
-            measured_to=measured.append,
-        )
+        try:
+            return flow(
+                given["targets"],
+                baseline=given["baseline"],
+                predicted=predicted,
+                command=command,
+                setup=given["setup"],
+                margin=parse(given["margin"], "1"),
+                confidence=parse(given["confidence"], "1"),
+                changing=given["changing"],
+                tail=given["fail_on"] == "tail",
+                efforts=efforts,
+                notebook=notebook,
+                report=report,
+                line=line,
+                measured_to=measured.append,
+            )
+        except KeyboardInterrupt as error:
+            if notebook is not None and notebook.last_saved is not None:
+                error.add_note("the runs of the benchmarks that were finished are kept: see `ridgeline log --verb gate`")
+            raise
 
 
 def _efforts(given: dict[str, Any]) -> Efforts:

@@ -277,6 +277,8 @@ def _size(look: Look, series: Series) -> str:
     if look.ratio is None:
         return "no ratio"
     times = "" if look.now is None else f" ({format_quantity(look.now, series.unit)})"
+    if not 0.5 < look.ratio < 2:
+        return f"{look.ratio:.3g} times as much{times}"
     change = 100 * (look.ratio - 1)
     return f"{abs(change):.2g} % {'more' if change > 0 else 'less'}{times}" if abs(change) >= 0.05 else f"about the same{times}"
 

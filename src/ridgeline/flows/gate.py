@@ -262,8 +262,13 @@ class _Job:
             self.measured[case.name] = measurer.measured(case.name, (now,), effort).series[-1]
             return self._plain(case, "new", f"{self.baseline} does not have it")
         before = side_in(self.trees[0], case.target, case.command, threads=case.threads, seed=self.efforts.seed)
-        seen = first_look(before, now, trees=self.trees, changing=self.changing, report=lambda label, fraction: None)
-        measured = measurer.measured(case.name, (before, now), effort)
+        try:
+            seen = first_look(before, now, trees=self.trees, changing=self.changing, report=lambda label, fraction: None)
+            measured = measurer.measured(case.name, (before, now), effort)
+        except RidgelineError as problem:
+            # A version that mends what did not run must not be red for it; where this one does not run either, that is raised.
+            self.measured[case.name] = measurer.measured(case.name, (now,), effort).series[-1]
+            return self._plain(case, "inconclusive", f"this version runs; with {self.baseline} beside it: {problem}")
         self.measured[case.name] = measured.series[-1]
         return self._made(
             case, self.baseline, measured, (before, now),
