@@ -186,11 +186,11 @@ def process_quantiles(processes: Sequence[Values], quantiles: Sequence[float]) -
     """The quantiles of each process by linear interpolation, as `numpy.quantile` has them, of all processes at once.
 
     Args:
-        processes: k series, each of shape (n,), n ≥ 1, finite.
+        processes: k series, each of shape (n,), n ≥ 1, finite, any unit.
         quantiles: each in [0, 1].
 
     Returns:
-        Shape (quantiles, k).
+        Shape (quantiles, k), in the unit of the values.
 
     Raises:
         UsageError: no process, or a process without values.
