@@ -219,3 +219,20 @@ def test_cold_caches(target: str) -> None:
     report = flow.bench(target, processes=1, samples=10, cache="cold")
     assert report.cache == "cold"
     assert report.throughput_per_s is None
+
+
+def test_marked_stages_stand_beside_the_latency(tmp_path: Path) -> None:
+    file = tmp_path / "staged.py"
+    file.write_text(
+        "import time, ridgeline\n"
+        "def work():\n"
+        "    with ridgeline.stage('short'):\n        time.sleep(0.001)\n"
+        "    for _ in range(2):\n        with ridgeline.stage('long'):\n            time.sleep(0.002)\n"
+    )
+    runs: list[Run] = []
+    report = flow.bench(f"{file}:work", processes=2, samples=5, run_to=runs.append)
+    assert set(report.stages) == {"short", "long"}
+    assert report.stages["short"][1] >= 0.001
+    assert report.stages["long"][1] >= 0.004, "both entries of a call together"
+    assert runs[0].bench is not None
+    assert {len(medians) for medians in runs[0].bench.stages.values()} == {2}

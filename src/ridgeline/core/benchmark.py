@@ -108,6 +108,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
         soaked_s: seconds of load before the first sample until temperature, clock and time had levelled off; null if not asked for.
         seed: of the order of the processes.
         device_s: seconds of each sample by the device's own clock, shape (n,); null without one.
+        stages: marked stage → median seconds of a call in each process, from calls with the recorder on, which are not among the samples.
         target: what was measured; cautions: what its reader must know.
     """
 
@@ -123,6 +124,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     soaked_s: float | None = None
     seed: int = 0
     device_s: Column | None = None
+    stages: dict[str, tuple[float, ...]] = {}
     target: TargetInfo | None = None
     cautions: tuple[Caution, ...] = ()
 
@@ -235,6 +237,7 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema",
         drift_per_s: relative change of the medians a second over the run; null where there is none beyond noise.
         tail: what the slowest calls have in common; null under 100 samples.
         inputs: latency by input, where there are several.
+        stages: marked stage → (low, median, high) seconds of a call over processes, from calls with the recorder on.
         overhead, settings, cache, soaked_s: as in `Benchmark`.
         throttled_samples: calls in which the machine was throttled.
         detectable_ratio: a slowdown by this ratio would be found by nine of ten comparisons of this size; null where none would.
@@ -262,6 +265,7 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema",
     drift_per_s: float | None = None
     tail: TailReport | None = None
     inputs: tuple[InputLatency, ...] = ()
+    stages: dict[str, tuple[float, float, float]] = {}
     overhead: Overhead | None = None
     settings: tuple[Setting, ...] = ()
     cache: Literal["warm", "cold"] = "warm"

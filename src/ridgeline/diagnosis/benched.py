@@ -93,6 +93,7 @@ def bench_report(run: Run) -> BenchReport:
         drift_per_s=_drift(bench, processes),
         tail=_tail(bench),
         inputs=tuple(_inputs(bench)),
+        stages={name: middle for name, medians in bench.stages.items() if (middle := _middle(medians))},
         overhead=bench.overhead,
         settings=bench.settings,
         cache=bench.cache,

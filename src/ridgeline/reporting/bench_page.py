@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ridgeline.core import BenchReport, Mode, QuantileReport, Setting
 from ridgeline.core.units import format_quantity, format_share
 
-from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, count, missing, number, seconds, share, words
+from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, count, missing, seconds, share, words
 
 __all__ = ["bench_page"]
 
@@ -32,6 +32,7 @@ def bench_page(report: BenchReport) -> Page:
             Section(title="How sure that is", blocks=_certainty(report)),
             *_tail(report),
             *_inputs(report),
+            *_stages(report),
             *_doubts(report),
             Section(title="How it was measured", blocks=_measuring(report)),
             Section(title="How to reproduce", blocks=_recipe(report)),
@@ -90,7 +91,9 @@ def _throughput(report: BenchReport) -> Pair:
         alone = "every call is a process of its own" if report.overhead is None else "no batch of calls fits into the time of a process"
         return Pair(label="throughput", cell=missing(alone))
     low, middle, high = report.throughput_per_s
-    return Pair(label="throughput", cell=number(middle, "count/s", (low, high)), note="calls, many issued and waited for once: not 1 ÷ latency")
+    written = [format_quantity(value, "count/s").replace("count/s", "calls/s") for value in (middle, low, high)]
+    shown = f"{written[0]} [{written[1]}, {written[2]}]"
+    return Pair(label="throughput", cell=words(shown), note="many issued and waited for once: not 1 ÷ latency")
 
 
 def _certainty(report: BenchReport) -> tuple[Block, ...]:
@@ -148,6 +151,13 @@ def _inputs(report: BenchReport) -> tuple[Section, ...]:
     left = len(report.inputs) - len(shown)
     note = f"{left} faster inputs are in the JSON" if left else ""
     return (Section(title="By input", blocks=(Table(caption="latency by input, slowest first", columns=columns, rows=rows, note=note),)),)
+
+
+def _stages(report: BenchReport) -> tuple[Section, ...]:
+    if not report.stages:
+        return ()
+    rows = tuple(Pair(label=name, cell=seconds(middle, (low, high))) for name, (low, middle, high) in report.stages.items())
+    return (Section(title="Stages", blocks=(Pairs(caption="median seconds of a call, from calls with the recorder on", rows=rows),)),)
 
 
 def _doubts(report: BenchReport) -> tuple[Section, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from ridgeline.targets import DeviceTimer
 
 __all__ = ["measured", "run_process"]
+
+#: Part of the time of a process that goes to calls whose stages are recorded, on top of it.
+_STAGES_PART = 0.1
 
 
 def run_process(
@@ -71,6 +75,7 @@ def measured(prepared: Prepared, plan: ProcessPlan, hand_over: Callable[[Piece],
         overhead=found.overhead,
         warnings=(*prepared.warnings, *_device_cautions(timer), *_left_over(prepared)),
         input_names=inputs.names if inputs is not None else (),
+        stages=_stages(prepared, plan),
         device=b"" if device is None else device.tobytes(),
     )
 
@@ -103,6 +108,15 @@ def _device_cautions(timer: DeviceTimer | None) -> tuple[Caution, ...]:
     if timer is None or not timer.problem:
         return ()
     return (Caution(code="no-device-time", message=timer.problem, effect="only the host's clock timed the calls"),)
+
+
+def _stages(prepared: Prepared, plan: ProcessPlan) -> dict[str, float]:
+    # Looked up before the import: a process without stages does not pay for what measures them.
+    if "ridgeline.measurement.stages.stage" not in sys.modules:
+        return {}
+    from ..bench.staged import stage_medians
+
+    return stage_medians(prepared.call, prepared.synchronise, _STAGES_PART * plan.seconds)
 
 
 def _left_over(prepared: Prepared) -> tuple[Caution, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -51,6 +51,7 @@ class Gathered:
         self._columns: list[ProcessColumns] = []
         self._held_back: list[NDArray[np.int64]] = []
         self._overheads: list[OverheadTimes] = []
+        self._stages: dict[str, list[float]] = {}
         self._cautions: dict[tuple[str, str], Caution] = {}
         self.target: TargetInfo | None = None
         self.input_names: tuple[str, ...] = ()
@@ -74,9 +75,12 @@ class Gathered:
         load_s: float | None,
         overhead: OverheadTimes | None = None,
         cautions: Sequence[Caution] = (),
+        stages: Mapping[str, float] | None = None,
         failure: str = "",
     ) -> None:
         """Take in one process."""
+        for name, seconds in (stages or {}).items():
+            self._stages.setdefault(name, []).append(seconds)
         self._records.append(
             ProcessRecord(index=len(self._records), at_s=(start_ns - self._began_ns) / 1e9, first_s=first_s, load_s=load_s, failure=failure)
         )
@@ -144,6 +148,7 @@ class Gathered:
             soaked_s=self.soaked_s,
             seed=self._seed,
             device_s=_column([part.device_s for part in parts], "s"),
+            stages={name: tuple(medians) for name, medians in self._stages.items()},
             target=self.target,
             cautions=tuple(self._cautions.values()),
         )

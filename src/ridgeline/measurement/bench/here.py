@@ -65,5 +65,6 @@ def bench_here(
         load_s=None,
         overhead=report.overhead,
         cautions=report.warnings,
+        stages=report.stages,
     )
     return gathered.benchmark()

@@ -37,6 +37,7 @@ def joined(earlier: Benchmark, later: Benchmark, offset_s: float) -> Benchmark:
         target=later.target or earlier.target,
         input_names=later.input_names or earlier.input_names,
         device_s=_both(earlier.device_s, later.device_s, len(earlier.samples), len(later.samples)),
+        stages={name: (*earlier.stages.get(name, ()), *later.stages.get(name, ())) for name in (earlier.stages | later.stages)},
         seed=earlier.seed,
         soaked_s=earlier.soaked_s if later.soaked_s is None else later.soaked_s,
         cautions=tuple(dict.fromkeys((*earlier.cautions, *later.cautions))),

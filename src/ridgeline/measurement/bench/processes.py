@@ -80,7 +80,15 @@ class FreshProcess:
         self._worker.close()
         gathered.target, gathered.input_names = found.info, found.input_names
         columns = columns_of(found.pieces, found.batches, found.device)
-        gathered.add(columns, start_ns=start_ns, first_s=found.first_s, load_s=found.load_s, overhead=found.overhead, cautions=found.warnings)
+        gathered.add(
+            columns,
+            start_ns=start_ns,
+            first_s=found.first_s,
+            load_s=found.load_s,
+            overhead=found.overhead,
+            cautions=found.warnings,
+            stages=found.stages,
+        )
         return found.load_s + (found.first_s or 0.0)
 
     def end(self) -> None:

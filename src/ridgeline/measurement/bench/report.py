@@ -51,6 +51,7 @@ class ProcessReport(msgspec.Struct, frozen=True, kw_only=True):
         batches: native int64, shape (m, 3): start and end in ns, calls.
         overhead: null where every call is a process of its own.
         input_names: names of the inputs, empty where there is one.
+        stages: median seconds of each marked stage in a call, from calls of their own.
         device: native float64, seconds of each sample by the device's own clock; empty without one.
     """
 
@@ -62,6 +63,7 @@ class ProcessReport(msgspec.Struct, frozen=True, kw_only=True):
     overhead: OverheadTimes | None = None
     warnings: tuple[Caution, ...] = ()
     input_names: tuple[str, ...] = ()
+    stages: dict[str, float] = {}
     device: bytes = b""
 
 
