@@ -198,6 +198,13 @@ def test_values_like_their_neighbours_count_as_blocks():
     assert "blocks of values" in found.headline
 
 
+def test_constant_values_do_not_resemble_their_neighbours():
+    """The mean of 400 times 1.2 is not 1.2 to the last digit: what is left is rounding, and no autocorrelation."""
+    found = compare_series(series([1.0] * 400), series([1.2] * 400))
+    assert "400 values each" in found.headline
+    assert (found.verdict, found.tail.ratio_ci) == ("slower", None)
+
+
 def test_one_process_against_several_is_one_draw():
     generator = np.random.default_rng(5)
     many = noisy(generator, 20)
@@ -273,6 +280,17 @@ def test_aggregates_against_values_use_the_values():
 def test_aggregates_of_other_statistics_are_not_held_against_each_other():
     found = compare_series(aggregates(p99=1.0), aggregates(mean=2.0))
     assert (found.verdict, found.ratio) == ("inconclusive", None)
+
+
+wild = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.fixed_dictionaries({}, optional={"mean": wild, "stddev": wild, "n": wild, "median": wild}), st.lists(st.floats(0, 1e300), max_size=4))
+def test_any_aggregates_have_an_answer_that_can_be_written(given_by_file, values):
+    found = compare_series(aggregates(**given_by_file), series(values, aggregates={"mean": 1.0, "stddev": 0.1, "n": 5.0}))
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
+    assert all(number is None or math.isfinite(number) for number in (found.ratio, found.p_value, *(found.ratio_ci or ())))
 
 
 def test_several_changes_are_warned_of():

@@ -19,8 +19,8 @@ __all__ = ["AggregateEffect", "aggregate_effect"]
 
 #: Under which name tools say how many values an aggregate is of.
 _COUNTS = ("n", "count", "samples", "repetitions", "runs", "rounds", "iterations")
-#: A standard deviation so many times the mean is of no use to an interval.
-_WILD = 1e3
+#: A standard deviation so many times the mean is of no use to an interval, nor is an interval so many times its ratio; no mean is smaller.
+_WILD, _WIDEST, _TINY = 1e3, 1e6, 1e-150
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _statistic(side: Side, name: str) -> float | None:
 
 def _moments(side: Side) -> _Moments | None:
     means = [float(unit.mean()) for unit in side.units]
-    if len(means) > 1 and min(means) > 0:
+    if len(means) > 1 and min(means) > _TINY:
         mean = math.fsum(means) / len(means)
         return _Moments(mean, math.sqrt(math.fsum((value - mean) ** 2 for value in means) / (len(means) - 1)), len(means))
     return _given(side.series) if not means else None
@@ -76,7 +76,7 @@ def _given(series: Series) -> _Moments | None:
     given = series.aggregates
     count = next((given[name] for name in _COUNTS if name in given), 0.0)
     mean, deviation = given.get("mean", 0.0), given.get("stddev", -1.0)
-    known = all(math.isfinite(number) for number in (count, mean, deviation)) and mean > 0 and count >= 2
+    known = all(math.isfinite(number) for number in (count, mean, deviation)) and _TINY < mean < 1 / _TINY and count >= 2
     return _Moments(mean, deviation, count) if known and 0 <= deviation <= _WILD * mean else None
 
 
@@ -89,5 +89,7 @@ def _welch(a: _Moments, b: _Moments, confidence: float) -> AggregateEffect:
 
     freedom = variance**2 / (a.variance**2 / (a.count - 1) + b.variance**2 / (b.count - 1))
     half = float(stdtrit(freedom, 0.5 + confidence / 2)) * math.sqrt(variance)
+    if half > math.log(_WIDEST):
+        return AggregateEffect("mean", math.exp(shift))
     ends = math.exp(shift - half), math.exp(shift + half)
     return AggregateEffect("mean", math.exp(shift), ends, 2 * float(stdtr(freedom, -abs(shift) / math.sqrt(variance))))

@@ -101,10 +101,10 @@ def _block_length(values: Floats) -> int:
     logs = np.log(values)
     # Without the reach of a single outlier.
     held = np.clip(logs, *np.quantile(logs, [0.05, 0.95]))
+    if np.ptp(held) == 0:
+        return 1
     left = held - held.mean()
     total = float(left @ left)
-    if total == 0:
-        return 1
     correlation = min(0.95, float(left[1:] @ left[:-1]) / total)
     if correlation < 2 / math.sqrt(values.size):
         return 1

@@ -72,7 +72,7 @@ def _judged(found: TailEffect, higher: bool) -> TailComparison:
     if higher:
         low, ratio, high = 1 / high, 1 / ratio, 1 / low if low > 0 else math.inf
     name = "p1, the slow end of a rate," if higher else "p99"
-    interval = f"({low:.3g}–{high:.3g})" if math.isfinite(high) else f"(from {low:.3g})"
+    interval = f"({low:.3g}–{high:.3g})" if math.isfinite(high) else f"(from {low:.3g})" if low > 0 else "(no interval)"
     words = {
         "slower": f"the {name} is worse: {ratio:.3g} times {interval}",
         "faster": f"the {name} is better: {ratio:.3g} times {interval}",
@@ -80,7 +80,7 @@ def _judged(found: TailEffect, higher: bool) -> TailComparison:
         "inconclusive": f"whether the {name} differs cannot be told: {ratio:.3g} times {interval}",
     }
     ends = (low, high if math.isfinite(high) else None)
-    return TailComparison(verdict=verdict, ratio=ratio, ratio_ci=ends, q=_Q, reason=words[verdict])
+    return TailComparison(verdict=verdict, ratio=ratio, ratio_ci=ends if ends != (0.0, None) else None, q=_Q, reason=words[verdict])
 
 
 def _few(found: TailEffect) -> tuple[Caution, ...]:
