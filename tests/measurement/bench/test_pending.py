@@ -1,8 +1,7 @@
-"""Work that goes on after a result counts as done, on a fake clock, and live with JAX and a pool of threads."""
+"""Work that goes on after a result counts as done, on a fake clock, and live with results that are ready later."""
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +51,12 @@ def test_a_wait_that_is_dear_by_itself_is_no_work() -> None:
 
 
 PROGRAM = """
-import threading, time
-from concurrent.futures import ThreadPoolExecutor
-pool = ThreadPoolExecutor(1)
-def work(): return pool.submit(time.sleep, 0.02)
-def wait(result): result.result()
+import time
+class Later:
+    def __init__(self): self.ready_at = time.perf_counter() + 0.005
+    def block_until_ready(self): time.sleep(max(0.0, self.ready_at - time.perf_counter()))
+def work(): return Later()
+def wait(result): result.block_until_ready()
 def pretend(result): pass
 """
 
@@ -67,18 +67,8 @@ def codes(path: Path, how: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("how", "expected"), [("auto", 0), ("none", 2), ("wait", 0), ("pretend", 1)])
-def test_live_a_pool_of_threads(tmp_path: Path, how: str, expected: int) -> None:
+def test_live_results_that_are_ready_later(tmp_path: Path, how: str, expected: int) -> None:
     path = tmp_path / "pending_program.py"
     path.write_text(PROGRAM)
     found = codes(path, how if how in ("auto", "none") else f"{path}:{how}")
     assert found.count("unsynchronised") == expected
-
-
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
-def test_live_jax_that_nobody_waits_for(tmp_path: Path) -> None:
-    path = tmp_path / "pending_jax.py"
-    path.write_text(
-        "import jax, jax.numpy as jnp\none = jnp.full((600, 600), 1e-3)\nwork = jax.jit(lambda: jax.lax.fori_loop(0, 8, lambda _, x: x @ one, one))\n"
-    )
-    assert codes(path, "none").count("unsynchronised") == 2  # known to be asynchronous, and seen to be
-    assert codes(path, "auto").count("unsynchronised") == 0

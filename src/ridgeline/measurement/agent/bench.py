@@ -56,6 +56,7 @@ def measured(prepared: Prepared, plan: ProcessPlan, hand_over: Callable[[Piece],
     if timer is not None:
         begin = timer.begin
         steps.append(lambda index: begin())
+    left = _left_over(prepared)  # before calls that nobody waits for pile up
     found = measure_process(
         prepared.call,
         plan,
@@ -73,7 +74,7 @@ def measured(prepared: Prepared, plan: ProcessPlan, hand_over: Callable[[Piece],
         pieces=tuple(found.pieces),
         batches=found.batches.tobytes(),
         overhead=found.overhead,
-        warnings=(*prepared.warnings, *_device_cautions(timer), *_left_over(prepared)),
+        warnings=(*prepared.warnings, *_device_cautions(timer), *left),
         input_names=inputs.names if inputs is not None else (),
         stages=_stages(prepared, plan),
         device=b"" if device is None else device.tobytes(),
