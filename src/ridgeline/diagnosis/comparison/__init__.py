@@ -7,5 +7,8 @@ from .family import compare_sets
 from .judge import TAIL_CONFIDENCE, compare_series, judged
 from .keys import changed_keys, class_of
 from .stored import keys_of, series_of
+from .unlike import named_alike, unlike
 
-__all__ = ["TAIL_CONFIDENCE", "changed_keys", "class_of", "compare_series", "compare_sets", "judged", "keys_of", "series_of"]
+__all__ = [
+    "TAIL_CONFIDENCE", "changed_keys", "class_of", "compare_series", "compare_sets", "judged", "keys_of", "named_alike", "series_of", "unlike",
+]  # fmt: skip

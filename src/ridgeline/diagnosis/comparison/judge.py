@@ -72,11 +72,12 @@ class Pair:
 
     Args:
         a, b, changing, versions_differ: as in `compare_series`.
+        must: as in `changed_keys`.
     """
 
-    def __init__(self, a: Series, b: Series, changing: Collection[str] = (), versions_differ: bool = True) -> None:
+    def __init__(self, a: Series, b: Series, changing: Collection[str] = (), versions_differ: bool = True, must: Collection[str] = ()) -> None:
         self.sides = sides_of(a, b)
-        self.changed = changed_keys(a, b, changing)
+        self.changed = changed_keys(a, b, changing, must)
         self.refused = tuple(key for key in self.changed if key.kind == "must" and not key.declared)
         self._cautions = cautions_of(self.sides, self.changed, versions_differ, alike=not self.refused)
         self._effects: dict[float, Effect] = {}
