@@ -113,18 +113,30 @@ def test_everything_reaches_the_flow(compared, run):
     words = [
         "--target", "x.py:f", "--setup", "make", "--margin", "0.02", "--confidence", "0.99", "--changing", "precision", "--changing", "threads",
         "--threads", "2", "--processes", "7", "--time-budget", "3", "--samples", "11", "--seed", "5", "--why", "--hypothesis", "h", "--tests",
-        "a1@-1", "--fail-on", "tail",
+        "a1@-1", "--fail-on", "tail", "--b-threads", "1", "--a-runtime", "openvino", "--env", "X=1", "--b-env", "X=2=", "--shape", "x=1x2",
+        "--input", "in.npy", "--cold-cache", "--tune", "--soak", "--lock-gpu-clock", "1.2GHz", "--use", "once", "--synchronise", "none",
     ]  # fmt: skip
     code, _, _ = run("compare", *words, "HEAD~1", "HEAD")
     assert code == 1
     assert compared.sides == ("HEAD~1", "HEAD")
     expected = {
-        "target": "x.py:f", "arguments": (), "setup": "make", "margin": 0.02, "confidence": 0.99, "changing": ("precision", "threads"), "threads": 2,
+        "target": "x.py:f", "arguments": (), "setup": "make", "margin": 0.02, "confidence": 0.99, "changing": ("precision", "threads"),
+        "threads": (2, 1), "runtime": ("openvino", None), "environment": ({"X": "1"}, {"X": "2="}), "shapes": ("x=1x2",),
+        "inputs": "in.npy",
+        "cache": "cold", "tune": True, "soak": True, "lock_gpu_hz": 1.2e9, "use": "once", "synchronise": "none",
         "processes": 7, "time_budget_s": 3.0, "samples": 11, "seed": 5, "why": True, "hypothesis": "h", "tests": "a1@-1", "tail": True,
         "command": False,
     }  # fmt: skip
     assert {name: compared.options[name] for name in expected} == expected
     assert compared.options["line"].startswith("ridgeline compare --target x.py:f")
+
+
+@pytest.mark.parametrize("text", ["X", "=1", ""])
+def test_a_variable_has_a_name_and_a_value(compared, run, text):
+    code, out, err = run("compare", "--b-env", text, "a", "b")
+    assert (code, out) == (2, "")
+    assert "NAME=VALUE" in err
+    assert compared.sides == ()
 
 
 def test_a_command_stands_behind_dashes(compared, run):

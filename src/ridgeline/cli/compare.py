@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from ridgeline.core import Comparison, ComparisonSet, UsageError
+from ridgeline.core.units import parse
 from ridgeline.reporting import comparison_page
 
 from .options import colour_option, json_option, notebook_options, opened, quiet_option
@@ -22,6 +23,7 @@ from .progress import progress
 __all__ = ["compare"]
 
 _FAILED, _INCOMPARABLE = 1, 2
+_RUNTIMES = click.Choice(["onnxruntime", "openvino"])
 
 
 class _CompareCommand(click.Command):
@@ -67,6 +69,31 @@ class _CompareCommand(click.Command):
 )
 @click.option("--changing", metavar="KEY", multiple=True, help="A key whose difference is the point, such as precision or threads; repeatable.")
 @click.option("--threads", type=click.IntRange(1, 4096), help="Threads for the targets. [default: their own choice]")
+@click.option("--a-threads", type=click.IntRange(1, 4096), help="Threads for A alone; declare it with --changing threads. --b-threads likewise.")
+@click.option("--b-threads", type=click.IntRange(1, 4096), hidden=True, help="Threads for B alone; see --a-threads.")
+@click.option(
+    "--input",
+    "input_path",
+    metavar="FILE|DIR|FUNCTION",
+    help="Inputs of models: .npy, .npz, or a directory of them; file.py:function makes those of a function.",
+)
+@click.option("--shape", "shapes", metavar="NAME=1x3x224x224", multiple=True, help="Shape of an input, or size of a symbolic axis (N=8); repeatable.")
+@click.option("--runtime", type=_RUNTIMES, help="What runs model.onnx. [default: onnxruntime; model.xml is for OpenVINO]")
+@click.option("--a-runtime", type=_RUNTIMES, help="What runs A alone; declare it with --changing runtime. --b-runtime likewise.")
+@click.option("--b-runtime", type=_RUNTIMES, hidden=True)
+@click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable of the processes; repeatable.")
+@click.option(
+    "--a-env", metavar="NAME=VALUE", multiple=True, help="A variable for A alone; declare it with --changing environment. --b-env likewise."
+)
+@click.option("--b-env", metavar="NAME=VALUE", multiple=True, hidden=True)
+@click.option("--synchronise", default="auto", metavar="auto|none|FUNCTION", show_default=True, help="How a function's results are waited for.")
+@click.option(
+    "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="once: compare the first calls of fresh processes."
+)
+@click.option("--cold-cache", is_flag=True, help="Empty the CPU's caches before every call, outside the timed interval.")
+@click.option("--soak", is_flag=True, help="Load the machine until temperature, clock and times have levelled off, before the first sample.")
+@click.option("--tune", is_flag=True, help="Set what may be set for the measurement (governor, priority, …), and put it back afterwards.")
+@click.option("--lock-gpu-clock", metavar="HZ", help="Lock the clock of the GPU there, such as 1.2GHz, and put it back.")
 @click.option("--processes", type=click.IntRange(2, 100_000), help="Processes of each version at the most. [default: what the time budget allows]")
 @click.option(
     "--time-budget",
@@ -121,7 +148,17 @@ def _measured(given: dict[str, Any], arguments: tuple[str, ...], line: str) -> C
                 margin=given["margin"],
                 confidence=given["confidence"],
                 changing=given["changing"],
-                threads=given["threads"],
+                threads=_each(given, "threads"),
+                inputs=given["input_path"],
+                shapes=given["shapes"],
+                runtime=_each(given, "runtime"),
+                environment=(_variables(given["env"], given["a_env"]), _variables(given["env"], given["b_env"])),
+                synchronise=given["synchronise"],
+                use=given["use"],
+                cache="cold" if given["cold_cache"] else "warm",
+                soak=given["soak"],
+                tune=given["tune"],
+                lock_gpu_hz=None if given["lock_gpu_clock"] is None else parse(given["lock_gpu_clock"], "Hz"),
                 processes=given["processes"],
                 time_budget_s=given["time_budget"],
                 samples=given["samples"],
@@ -138,6 +175,23 @@ def _measured(given: dict[str, Any], arguments: tuple[str, ...], line: str) -> C
             if notebook is not None and notebook.last_saved is not None:
                 error.add_note("what was measured so far is kept: ridgeline compare -2 -1")
             raise
+
+
+def _each(given: dict[str, Any], name: str) -> tuple[Any, Any]:
+    """An option of A and of B: its own, else that of both."""
+    a, b = (given[f"{side}_{name}"] for side in ("a", "b"))
+    return given[name] if a is None else a, given[name] if b is None else b
+
+
+def _variables(*texts: tuple[str, ...]) -> dict[str, str]:
+    """Variables `NAME=VALUE`, of a name the last one."""
+    found = {}
+    for text in (text for several in texts for text in several):
+        name, sign, value = text.partition("=")
+        if not name or not sign:
+            raise UsageError("a variable NAME=VALUE", found=repr(text), remedy="write its name, = and its value, which may be empty")
+        found[name] = value
+    return found
 
 
 def _exit_code(found: Comparison | ComparisonSet, fail_on: tuple[str, ...]) -> int:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import msgspec
 
 from ridgeline.core import Caution, Comparison, ComparisonSet, RidgelineError, Run, UsageError
+from ridgeline.diagnosis.comparison import unlike
 from ridgeline.machine import in_worker, read_machine
 
 from .comparing.here import compared_here, outputs_here
+from .comparing.options import changed_variables, options_of_both
 from .comparing.promise import Tested, action_of, experiment_of, held
 from .comparing.sides import CallableSide, FileSide, Given, LiveSide, RevisionSide, RunSide, side_of, sort_of_both
 from .comparing.stored import compared_stored, opened
@@ -79,7 +81,17 @@ def compare(
     margin: float = 0.01,
     confidence: float = 0.97,
     changing: Collection[str] = (),
-    threads: int | None = None,
+    threads: int | tuple[int | None, int | None] | None = None,
+    inputs: str | None = None,
+    shapes: Sequence[str] = (),
+    runtime: str | tuple[str | None, str | None] | None = None,
+    environment: Mapping[str, str] | tuple[Mapping[str, str] | None, Mapping[str, str] | None] | None = None,
+    synchronise: str = "auto",
+    use: Literal["once", "repeated"] = "repeated",
+    cache: Literal["warm", "cold"] = "warm",
+    soak: bool = False,
+    tune: bool = False,
+    lock_gpu_hz: float | None = None,
     processes: int | None = None,
     time_budget_s: float | None = None,
     samples: int | None = None,
@@ -101,7 +113,16 @@ def compare(
         setup: shell command run in each checked-out revision first.
         command: a and b are command lines even where they are one word.
         margin, confidence, changing, why, hypothesis, tests, tail: see `Question`.
-        threads: for the target, at least 1; its own choice if null.
+        threads: for the target, at least 1; its own choice if null. Of this, `runtime` and `environment` a tuple is (of a, of b): where that is
+            the change, it is declared with `changing`.
+        inputs: of a model: a file, a folder, or a function that returns them, as `file.py:function`; such a function for a function as well.
+        shapes: `NAME=1x3x224x224` of an input, or `SYMBOL=8`, each.
+        runtime: `onnxruntime` or `openvino` for `model.onnx`; the usual one if null.
+        environment: variables of the processes.
+        synchronise: how a function's results are waited for: `auto`, `none`, or a function as `file.py:function`.
+        use: `once` compares the first calls of fresh processes.
+        cache: `cold` empties the caches before every call.
+        soak, tune, lock_gpu_hz: see `bench`.
         processes: of each version; as many as the budget allows, and no more than the verdict needs, if null.
         time_budget_s: seconds for the processes of both versions.
         samples: calls of a process; the harness's choice if null.
@@ -132,26 +153,35 @@ def compare(
         raise UsageError("one of --target and -- COMMAND", found="both", remedy="leave one out")
     if setup is not None and not revision:
         raise UsageError("a set-up for revisions", found="no --target and no -- COMMAND", remedy="leave --setup out")
+    options = options_of_both(
+        threads=threads, runtime=runtime, environment=environment, inputs=inputs, shapes=shapes, synchronise=synchronise, use=use, seed=seed
+    )  # fmt: skip
     sides = (
-        side_of(a, revision=revision, command=command, threads=threads, seed=seed),
-        side_of(b, revision=revision, command=command, threads=threads, seed=seed),
+        side_of(a, revision=revision, command=command, options=options[0]),
+        side_of(b, revision=revision, command=command, options=options[1]),
     )
     sort_of_both(*sides)
     asked = action_of(tests, notebook) if tests else None
     job = _Job(question=question, asked=asked, notebook=notebook, report=report or _silent, line=line)
+    prepared = [
+        word for word, given in (("--cold-cache", cache == "cold"), ("--soak", soak), ("--tune", tune), ("--lock-gpu-clock", lock_gpu_hz)) if given
+    ]
+    if prepared and not all(isinstance(side, LiveSide | RevisionSide) for side in sides):
+        found = f"{', '.join(prepared)} with {sides[0].name!r} and {sides[1].name!r}"
+        raise UsageError("versions that fresh processes run, for what prepares the machine", found=found, remedy="leave it out")
     if isinstance(sides[0], RunSide | FileSide) and isinstance(sides[1], RunSide | FileSide):
         return job.stored(sides[0], sides[1])
     from .comparing.live import Amount
 
     amount = Amount(
         time_budget_s=DEFAULT_BUDGET_S if time_budget_s is None else time_budget_s, processes=processes, samples=samples, seed=seed,
-        margin=margin, confidence=confidence, changing=question.changing, tail=tail,
+        margin=margin, confidence=confidence, changing=question.changing, tail=tail, cache=cache, soak=soak, tune=tune, lock_gpu_hz=lock_gpu_hz,
     )  # fmt: skip
     if isinstance(sides[0], RevisionSide) and isinstance(sides[1], RevisionSide):
         from .comparing.revisions import side_in
 
         with checked_out([sides[0].name, sides[1].name], setup=setup, report=job.report) as trees:
-            versions = [side_in(tree, target, arguments, threads=threads, seed=seed) for tree in trees]
+            versions = [side_in(tree, target, arguments, options=side) for tree, side in zip(trees, options, strict=True)]
             return job.live(versions[0], versions[1], amount, trees)
     if isinstance(sides[0], LiveSide) and isinstance(sides[1], LiveSide):
         return job.live(sides[0], sides[1], amount)
@@ -185,7 +215,10 @@ class _Job:
         if words:
             self.report(words, None)
         seen = first_look(a, b, trees=trees, changing=frozenset(self.question.changing), report=self.report)
-        live = Live(sides=(a, b), infos=seen.infos, notebook=self.notebook, command=self.line)
+        refused = unlike(*seen.infos, self.question.changing, changed_variables(a.spec.environment, b.spec.environment))
+        if refused is not None:
+            return self.closed(msgspec.structs.replace(refused, name_a=a.name, name_b=b.name, command=self.line), ())
+        live = Live(sides=(a, b), infos=seen.infos, notebook=self.notebook, command=self.line, one_code=_one_code(a, b, trees))
         # The person's seconds are all seconds: what preparing took is not there for measuring.
         left_s = max(_MEASURING_PART * amount.time_budget_s, amount.time_budget_s - (time.monotonic() - began))
         found, runs = compared_live(live, replace(amount, time_budget_s=left_s), self.report)
@@ -299,10 +332,18 @@ def _refuse_unlike(a: LiveSide, b: LiveSide) -> None:
         raise UsageError("two calls that both are a process of their own, or neither", found=found, remedy=remedy)
 
 
+def _one_code(a: LiveSide, b: LiveSide, trees: tuple[Tree, ...]) -> bool:
+    """Whether both versions are the same code, however it is run."""
+    if trees:
+        return trees[0].commit == trees[1].commit
+    codes = [(side.spec.path, side.spec.module, side.spec.function, side.spec.arguments, side.directory) for side in (a, b)]
+    return codes[0] == codes[1]
+
+
 def _same_code(a: LiveSide, b: LiveSide, trees: tuple[Tree, ...]) -> tuple[Caution, ...]:
-    """A word where both versions are one: it is a check of the method then, and no comparison."""
-    same = trees[0].commit == trees[1].commit if trees else (a.spec, a.directory) == (b.spec, b.directory)
-    if not same:
+    """A word where both versions are one, run in one way: it is a check of the method then, and no comparison."""
+    ways = [msgspec.structs.replace(side.spec, text="", environment={}) for side in (a, b)]
+    if not _one_code(a, b, trees) or (not trees and ways[0] != ways[1]) or changed_variables(a.spec.environment, b.spec.environment):
         return ()
     message = "both versions are the same code"
     return (Caution(code="same-code", message=message, effect="a difference that is found is noise, or the machine's"),)

@@ -39,7 +39,7 @@ def prepare(spec: TargetSpec, transform: Transform | None = None) -> Prepared:
     prepared.load_s = time.perf_counter() - before - (prepared.first_s or 0.0)
     if prepared.first_s is None:
         first_call(prepared)
-    prepared.describe(allocator=allocator(), environment=speed_variables())
+    prepared.describe(allocator=allocator(), environment=speed_variables(spec.environment))
     prepared.warnings += _crowded(spec.threads)
     return prepared
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+from collections.abc import Collection
 from typing import Literal
 
 from ridgeline.core import TargetInfo
 
 from .spec import TargetSpec
 
-__all__ = ["allocator", "digest", "model_info", "speed_variables"]
+__all__ = ["allocator", "digest", "leave_out_digests", "model_info", "speed_variables"]
 
 _PREFIXES = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "DNNL_", "ONEDNN_", "NUMEXPR_", "NUMBA_", "XLA_", "TORCHINDUCTOR_")
 _NAMES = (
@@ -37,9 +37,13 @@ def model_info(
     )
 
 
-def speed_variables() -> dict[str, str]:
-    """Environment variables of this process that change speed, sorted by name."""
-    names = sorted(name for name in os.environ if name in _NAMES or name.startswith(_PREFIXES))
+def speed_variables(given: Collection[str] = ()) -> dict[str, str]:
+    """Environment variables of this process that change speed, sorted by name; those that a person gave among them, whatever they do.
+
+    Where code is found is no matter of speed: of the interpreter's own only those that are.
+    """
+    own = {name for name in given if name in os.environ and not name.startswith("PYTHON")}
+    names = sorted(name for name in os.environ if name in _NAMES or name in own or name.startswith(_PREFIXES))
     return {name: os.environ[name].encode("utf-8", "backslashreplace").decode()[:_LONGEST] for name in names}
 
 
@@ -62,8 +66,21 @@ def allocator(maps: str = "/proc/self/maps") -> str:
     return "glibc malloc" if "libc.so" in mapped or "libc-" in mapped else "unknown"
 
 
+class _Digests:
+    wanted = True
+
+
+def leave_out_digests() -> None:
+    """From now on `digest` returns nothing: of the same target another process has told them."""
+    _Digests.wanted = False
+
+
 def digest(path: str) -> str:
     """SHA-256 of a file in hexadecimal, empty if it cannot be read."""
+    if not _Digests.wanted:
+        return ""
+    import hashlib  # late: its library takes long to load
+
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from ridgeline.core import UsageError
+from ridgeline.flows.comparing.options import SideOptions
 from ridgeline.flows.comparing.sides import CallableSide, FileSide, LiveSide, RevisionSide, RunSide, side_of, sort_of_both
 
 
@@ -32,7 +33,7 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_live_forms(folder, text, kind):
-    side = side_of(text, threads=2, seed=3)
+    side = side_of(text, options=SideOptions(threads=2, seed=3))
     assert isinstance(side, LiveSide)
     assert (side.spec.kind, side.spec.threads, side.spec.seed) == (kind, 2, 3)
 
@@ -79,7 +80,7 @@ def test_a_file_that_is_called_like_a_run_is_refused(folder):
 
 
 def test_callables():
-    named = side_of(textwrap.dedent, seed=4)
+    named = side_of(textwrap.dedent, options=SideOptions(seed=4))
     assert isinstance(named, LiveSide)
     assert (named.spec.module, named.spec.function, named.spec.seed) == ("textwrap", "dedent", 4)
     assert isinstance(side_of(lambda: 1), CallableSide)

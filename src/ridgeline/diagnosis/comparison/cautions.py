@@ -25,7 +25,7 @@ def _unique(cautions: list[Caution]) -> list[Caution]:
 def _keys(changed: tuple[ChangedKey, ...], versions_differ: bool, alike: bool) -> Iterator[Caution]:
     both = [key for key in changed if key.a and key.b and (key.declared or key.kind == "warn")]
     # What follows from another key, such as the providers of a runtime, is no change of its own.
-    every = {key.key for key in both}
+    every = {key.key for key in changed}
     both = [key for key in both if "." not in key.key or key.key.partition(".")[0] not in every]
     names = [*(["the version"] if versions_differ else []), *(key.key for key in both)]
     if alike and both and len(names) > 1:

@@ -9,12 +9,12 @@ import datetime
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from ridgeline.core import Benchmark, Caution, Comparison, Machine, RidgelineError, Run, Series, TargetInfo, UsageError
-from ridgeline.diagnosis.comparison import series_of
+from ridgeline.diagnosis.comparison import named_alike, series_of
 from ridgeline.diagnosis.comparison.judge import judged as at_confidences
 from ridgeline.machine import commit_of, read_machine, software_versions
 
@@ -26,7 +26,7 @@ from .watching import Enough
 if TYPE_CHECKING:
     from ridgeline.notebook import Notebook
 
-__all__ = ["Amount", "Live", "compared_live", "latency_of"]
+__all__ = ["Amount", "Live", "compared_live", "latency_of", "metric_of"]
 
 Report = Callable[[str, float | None], None]
 #: Chance that equal tails are called different.
@@ -46,6 +46,7 @@ class Amount:
         seed: of the order of the processes.
         margin, confidence, changing: see `compare_series`.
         tail: whether to go on until the tail is judged as well.
+        cache, soak, tune, lock_gpu_hz: see `BenchPlan`.
     """
 
     time_budget_s: float = 20.0
@@ -56,6 +57,10 @@ class Amount:
     confidence: float = 0.97
     changing: Collection[str] = ()
     tail: bool = False
+    cache: Literal["warm", "cold"] = "warm"
+    soak: bool = False
+    tune: bool = False
+    lock_gpu_hz: float | None = None
 
     def tail_confidence(self, confidence: float) -> float:
         """Confidence of the tail at a look with this one. Where the end waits for the tail, its error rate is spent over the looks as well."""
@@ -71,12 +76,14 @@ class Live:
         sides, infos: the versions, and what preparing found.
         notebook: where the runs are kept; nowhere if null.
         command: the command line, for the record.
+        one_code: whether both versions are the same code, so that how they are run is the change.
     """
 
     sides: tuple[LiveSide, LiveSide]
     infos: tuple[TargetInfo, TargetInfo]
     notebook: Notebook | None = None
     command: str = ""
+    one_code: bool = False
     machine: Machine = field(default_factory=read_machine)
     failure: str = ""
 
@@ -129,8 +136,9 @@ def compared_live(live: Live, amount: Amount, report: Report) -> tuple[Compariso
         if series[0] is None or series[1] is None:
             return None
         return at_confidences(
-            series[0], as_of(series[1], series[0]), amount.margin, (confidence, confidence), amount.tail_confidence(confidence), amount.changing
-        )
+            *named_alike(series[0], series[1]), amount.margin, (confidence, confidence), amount.tail_confidence(confidence), amount.changing,
+            not live.one_code,
+        )  # fmt: skip
 
     def looked(benches: tuple[Benchmark, ...]) -> bool:
         measured = min(_processes(bench) for bench in benches)
@@ -140,7 +148,11 @@ def compared_live(live: Live, amount: Amount, report: Report) -> tuple[Compariso
         latest[index] = bench
         live.keep(index, bench)
 
-    plan = BenchPlan(processes=amount.processes, budget_s=amount.time_budget_s, samples=amount.samples)
+    once = any(side.spec.use == "once" for side in live.sides)
+    plan = BenchPlan(
+        processes=amount.processes, budget_s=amount.time_budget_s, samples=1 if once else amount.samples, cache=amount.cache, soak=amount.soak,
+        tune=amount.tune, lock_gpu_hz=amount.lock_gpu_hz,
+    )  # fmt: skip
     try:
         benches = run_benchmarks(versions, plan, report=report, keep=keep, looked=looked, seed=amount.seed)
     except KeyboardInterrupt:
@@ -158,14 +170,13 @@ def compared_live(live: Live, amount: Amount, report: Report) -> tuple[Compariso
 
 
 def latency_of(run: Run) -> Series | None:
-    """The latency of a call in a run; `None` where nothing was kept of it."""
-    return next((series for series in series_of(run).series if series.metric == "latency" and len(series.values)), None)
+    """The latency of a call in a run, of the first ones where each start is used for one; `None` where nothing was kept of it."""
+    return next((series for series in series_of(run).series if series.metric == metric_of(run) and len(series.values)), None)
 
 
-def as_of(series: Series, other: Series) -> Series:
-    """The series as one of the same workload as `other`: that two versions do the same work is what comparing them says."""
-    keys = {**series.keys, **{key: other.keys[key] for key in ("workload",) if key in other.keys}}
-    return msgspec.structs.replace(series, name=other.name, keys=keys)
+def metric_of(run: Run) -> str:
+    """What a run is compared by: its steady calls, or the first ones where each start of a benchmark's target is used for one."""
+    return "first_call" if run.bench is not None and run.facts.target.use == "once" else "latency"
 
 
 def _processes(bench: Benchmark) -> int:

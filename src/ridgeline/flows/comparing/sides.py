@@ -18,12 +18,15 @@ from typing import Any, Literal
 import msgspec
 
 from ridgeline.core import Run, SeriesSet, UsageError
-from ridgeline.targets import TargetSpec, parse_target
+from ridgeline.targets import TargetSpec
+
+from .options import SideOptions
 
 __all__ = ["Alike", "CallableSide", "FileSide", "Given", "LiveSide", "RevisionSide", "RunSide", "Side", "side_of", "sort_of_both"]
 
 _RUN = re.compile(r"last|latest|-[1-9][0-9]{0,8}|[0-9]{8}(T[0-9]{0,6}(-[0-9a-f]{0,8})?)?")
 _TARGET_SUFFIXES = (".py", ".onnx", ".tflite", ".xml")
+_NO_OPTIONS = SideOptions()
 _FORMS = "give two targets (model.onnx, file.py:function, …), two quoted commands, two revisions with --target or --, two runs, or two result files"
 
 
@@ -85,32 +88,30 @@ Given = str | os.PathLike[str] | TargetSpec | Run | SeriesSet | Callable[[], Any
 Alike = Literal["live", "revisions", "stored"]
 
 
-def side_of(given: Given, *, revision: bool = False, command: bool = False, threads: int | None = None, seed: int = 0) -> Side:
+def side_of(given: Given, *, revision: bool = False, command: bool = False, options: SideOptions = _NO_OPTIONS) -> Side:
     """The side that `given` means.
 
     Args:
         given: a text as on the command line, or an object.
         revision: texts are revisions, since the target is named apart.
         command: texts are command lines.
-        threads, seed: of a target, see `targets.parse_target`.
+        options: how a target is to be run; a spec that is ready has its own.
 
     Raises:
-        UsageError: a text without a meaning, or with two.
+        UsageError: a text without a meaning, or with two, or options for what is not run now.
 
     >>> side_of("latest").name
     'latest'
     """
     if isinstance(given, TargetSpec):
         return LiveSide(spec=given, name=given.text)
-    if isinstance(given, Run):
-        return RunSide(name=given.id, run=given)
-    if isinstance(given, SeriesSet):
-        return FileSide(name=given.source, series=given)
-    if isinstance(given, os.PathLike):
-        return FileSide(name=os.fspath(given))
-    if callable(given):
-        return _called(given, threads, seed)
-    return _written(str(given), revision=revision, command=command, threads=threads, seed=seed)
+    if callable(given) and not isinstance(given, Run | SeriesSet | os.PathLike):
+        return _called(given, options)
+    found = _kept(given) or _written(str(given), revision=revision, command=command, options=options)
+    if options.named and isinstance(found, RunSide | FileSide):
+        what = f"{', '.join(options.named)} with {_called_so(found)} {found.name!r}"
+        raise UsageError("options of a target only where it is run now", found=what, remedy="leave them out")
+    return found
 
 
 def sort_of_both(a: Side, b: Side) -> Alike:
@@ -138,18 +139,34 @@ def _called_so(side: Side) -> str:
     return names[type(side)]
 
 
-def _called(given: Callable[[], Any], threads: int | None, seed: int) -> Side:
+def _kept(given: Given) -> Side | None:
+    """A side that is at hand already, as an object."""
+    if isinstance(given, Run):
+        return RunSide(name=given.id, run=given)
+    if isinstance(given, SeriesSet):
+        return FileSide(name=given.source, series=given)
+    return FileSide(name=os.fspath(given)) if isinstance(given, os.PathLike) else None
+
+
+def _called(given: Callable[[], Any], options: SideOptions) -> Side:
     from ..benching import callable_target
 
-    version, here = callable_target(given, threads or 0)
+    if options.runtime is not None or options.shapes:
+        raise UsageError("--runtime and --shape for a model", found="a function", remedy="leave them out")
+    version, here = callable_target(given, options.threads or 0, options.input, options.synchronise)
     if here is not None:
+        if options.environment or options.use != "repeated":
+            found = f"{version.name}, which only this process has"
+            raise UsageError(
+                "a function that fresh processes find, for variables and --use once", found=found, remedy="define it at the top of a module"
+            )
         return CallableSide(call=here, name=version.name)
     # In the spec, so that it reaches every process that an instrument starts.
-    spec = msgspec.structs.replace(version.spec, environment=version.environment, seed=seed)
+    spec = options.onto(msgspec.structs.replace(version.spec, environment=version.environment))
     return LiveSide(spec=spec, name=version.name)
 
 
-def _written(text: str, *, revision: bool, command: bool, threads: int | None, seed: int) -> Side:
+def _written(text: str, *, revision: bool, command: bool, options: SideOptions) -> Side:
     if not text.strip():
         raise UsageError("something to compare", found="an empty text", remedy=_FORMS)
     if "\0" in text:
@@ -157,7 +174,7 @@ def _written(text: str, *, revision: bool, command: bool, threads: int | None, s
     if revision:
         return RevisionSide(name=text)
     if command:
-        return _command(text, threads, seed)
+        return _command(text, options)
     meanings = _meanings(text)
     if len(meanings) > 1:
         raise UsageError(f"one meaning of {text!r}", found=" and ".join(meanings), remedy=_apart(text, meanings))
@@ -166,9 +183,9 @@ def _written(text: str, *, revision: bool, command: bool, threads: int | None, s
     if meanings == ["a result file"]:
         return FileSide(name=text)
     if meanings == ["a command"]:
-        return _command(text, threads, seed)
+        return _command(text, options)
     if meanings == ["a target"]:
-        return LiveSide(spec=parse_target(text, threads=threads, seed=seed), name=text)
+        return LiveSide(spec=options.parse(text), name=text)
     raise UsageError("something to compare", found=_what_is(text), remedy=_remedy(text))
 
 
@@ -205,12 +222,12 @@ def _program(text: str) -> bool:
     return os.path.isfile(text) and os.access(text, os.X_OK)
 
 
-def _command(text: str, threads: int | None, seed: int) -> LiveSide:
+def _command(text: str, options: SideOptions) -> LiveSide:
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise UsageError("a command line", found=f"{text!r}: {error}", remedy="close what is quoted") from error
-    return LiveSide(spec=parse_target(None, words, threads=threads, seed=seed), name=text)
+    return LiveSide(spec=options.parse(None, words), name=text)
 
 
 def _apart(text: str, meanings: list[str]) -> str:

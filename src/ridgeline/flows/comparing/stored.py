@@ -10,6 +10,7 @@ import msgspec
 from ridgeline.core import Caution, Comparison, ComparisonSet, Run, Series, SeriesSet, UsageError
 from ridgeline.diagnosis.comparison import compare_series, compare_sets, series_of
 
+from .live import metric_of
 from .sides import FileSide, RunSide
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def compared_stored(
         metric: only series of this; of a run its latency if not given.
     """
     # Of a run the latency of a call, unless asked for; a file says itself what it holds.
-    sets = [_only(side.series, metric or ("latency" if side.run is not None else None)) for side in (a, b)]
+    sets = [_only(side.series, metric or (metric_of(side.run) if side.run is not None else None)) for side in (a, b)]
     if _measured_together(a, b):
         changing = {*changing, "workload"}
     if all(len(found.series) == 1 for found in sets):
