@@ -96,6 +96,16 @@ def test_few_calls_are_too_few_to_say():
     assert bench_report(run(benchmark([np.full(4, 0.01)] * 6))).steadiness.state == "too few calls"
 
 
+@pytest.mark.parametrize("kind", ["command", "script"])
+def test_of_calls_that_are_processes_nobody_asks_for_a_steady_state(kind):
+    one = run(benchmark([np.full(1, 0.01)] * 6))
+    target = msgspec.structs.replace(one.facts.target, kind=kind)
+    report = bench_report(msgspec.structs.replace(one, facts=msgspec.structs.replace(one.facts, target=target)))
+    assert report.steadiness.state == "does not apply"
+    assert not codes(report) & {"never-steady", "inconsistent"}
+    assert report.process_medians_s == (0.01,) * 6
+
+
 def test_calls_at_two_levels_are_modes_within_and_not_between():
     generator = np.random.default_rng(4)
     report = bench_report(run(benchmark([calls(generator) * np.where(generator.random(200) < 0.3, 1.5, 1.0) for _ in range(10)])))
@@ -119,6 +129,14 @@ def test_throughput_is_of_batches_and_never_one_over_the_latency():
     assert report.throughput_per_s == pytest.approx((250.0,) * 3)
     assert report.batched_s == pytest.approx((0.004,) * 3)
     assert report.ground_truth.batched_s == 0.004
+
+
+@pytest.mark.parametrize(("batched_s", "said"), [(0.0101, False), (0.002, False), (0.03, True)])
+def test_calls_that_take_longer_in_batches_than_alone_are_said(batched_s, said):
+    generator = np.random.default_rng(6)
+    batches = {"batched_s": Column(np.full(12, batched_s), "s"), "batched_process": Column(np.arange(12) // 2, "count"), "batch_size": 4}
+    report = bench_report(run(benchmark([calls(generator) for _ in range(6)], **batches)))
+    assert ("slower-in-batches" in codes(report)) is said
 
 
 def test_inputs_are_told_apart():

@@ -151,13 +151,13 @@ class Steadiness(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         state: `steady`; `never steady` where no process settled; `inconsistent` where some processes settled and others did not, or they settled
-            at different levels; `too few calls`.
+            at different levels; `too few calls`; `does not apply` where every call is a process of its own.
         processes: each.
         levels_s: the different levels, in seconds, where there are several.
         because: one sentence.
     """
 
-    state: Literal["steady", "never steady", "inconsistent", "too few calls"]
+    state: Literal["steady", "never steady", "inconsistent", "too few calls", "does not apply"]
     processes: tuple[ProcessState, ...] = ()
     levels_s: tuple[float, ...] = ()
     because: str = ""

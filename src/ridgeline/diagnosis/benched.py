@@ -53,6 +53,8 @@ _LEAST_OF_TAIL, _LEAST_OF_TREND = 100, 6
 _TIMER_SHARE = 0.01
 #: A synchronisation with nothing to wait for that takes more of a call than this is said.
 _WAIT_SHARE = 0.01
+#: A call that takes so many times as long in a batch as alone is said.
+_SLOWER_IN_BATCHES = 1.25
 
 
 def bench_report(run: Run) -> BenchReport:
@@ -67,7 +69,7 @@ def bench_report(run: Run) -> BenchReport:
     bench = _bench(run)
     processes = _by_process(bench)
     calls = np.concatenate([process for _, process in processes])
-    steadiness = steadiness_of(bench)
+    steadiness = _steadiness(run, bench)
     settled = {state.process for state in steadiness.processes if state.state == "steady"}
     medians = np.array([float(np.median(process)) for index, process in processes if index in settled or not settled])
     target, facts = run.facts.target, run.facts
@@ -115,6 +117,13 @@ def _bench(run: Run) -> Benchmark:
     if bench is None or not (bench.samples.wall_s.values > 0).any():
         raise UsageError("a run with timed calls", found=f"run {run.id} without any", remedy="measure it with ridgeline bench")
     return bench
+
+
+def _steadiness(run: Run, bench: Benchmark) -> Steadiness:
+    """Whether there is one steady state; of calls that each are a process of their own nobody asks: none comes after another in its process."""
+    if run.facts.target.kind in ("command", "script"):
+        return Steadiness(state="does not apply", because="every call is a process of its own")
+    return steadiness_of(bench)
 
 
 def _by_process(bench: Benchmark) -> list[tuple[int, Floats]]:
@@ -258,6 +267,17 @@ def _waiting(bench: Benchmark) -> Caution | None:
     return Caution(code="synchronise-cost", message=message, effect="the latency is too long by up to that; the throughput has one for many calls")
 
 
+def _slower_in_batches(bench: Benchmark, medians: Floats) -> Caution | None:
+    """Where calls that nobody waits for one by one take longer than those somebody does: no property of the code says that."""
+    batched = _batched(bench)
+    times = batched[1] / float(np.median(medians)) if batched is not None and len(bench.input_names) < 2 else 1.0
+    if times <= _SLOWER_IN_BATCHES:
+        return None
+    message = f"a call takes {times:.3g} times as long in a batch as on its own"
+    effect = "batches are long, so most of them met other programs on this machine, or calls slow each other down: the throughput may be too low"
+    return Caution(code="slower-in-batches", message=message, effect=effect)
+
+
 def _throttled(samples: Samples) -> int:
     return int(((samples.flags.values & FLAG_THROTTLED) != 0).sum()) if samples.flags is not None else 0
 
@@ -288,9 +308,7 @@ def _warnings(bench: Benchmark, steadiness: Steadiness, processes: list[tuple[in
     if bench.overhead is not None and bench.overhead.timer_share > _TIMER_SHARE:
         message = f"the timer itself is {bench.overhead.timer_share:.1%} of a sample"
         yield Caution(code="timer-cost", message=message, effect="the latency is too long by about that")
-    waiting = _waiting(bench)
-    if waiting is not None:
-        yield waiting
+    yield from (caution for caution in (_waiting(bench), _slower_in_batches(bench, medians)) if caution is not None)
     throttled = _throttled(bench.samples)
     if throttled:
         yield Caution(code="throttled", message=f"the machine was throttled during {throttled} calls", effect="they are slower than the code is")

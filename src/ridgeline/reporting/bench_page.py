@@ -19,6 +19,8 @@ __all__ = ["bench_page"]
 _INPUTS_SHOWN = 10
 _NAMES = {0.0: "minimum", 0.5: "median", 0.9: "p90", 0.99: "p99", 0.999: "p99.9"}
 _TIMER_PART = 0.01
+#: States of which there is nothing to warn.
+_FINE = ("steady", "does not apply")
 
 
 def bench_page(report: BenchReport) -> Page:
@@ -26,7 +28,7 @@ def bench_page(report: BenchReport) -> Page:
     return Page(
         title=f"ridgeline bench: {report.target}",
         headline=_headline(report),
-        tone="good" if report.steadiness.state == "steady" and not report.warnings else "unsure",
+        tone="good" if report.steadiness.state in _FINE and not report.warnings else "unsure",
         sections=(
             Section(title="How long it takes", blocks=_times(report)),
             Section(title="How sure that is", blocks=_certainty(report)),
@@ -45,7 +47,7 @@ def _headline(report: BenchReport) -> str:
     low, high = truth.median_ci_s
     processes = f"{truth.processes} process{'es' if truth.processes != 1 else ''}"
     said = f"{format_quantity(truth.median_s, 's')} a call ({format_quantity(low, 's')} to {format_quantity(high, 's')}, {processes})"
-    if report.steadiness.state == "steady":
+    if report.steadiness.state in _FINE:
         return f"{said}."
     reason = report.steadiness.because.rstrip(".")
     return f"{said}, but {report.steadiness.state}{f': {reason}' if reason else ''}."
