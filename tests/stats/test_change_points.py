@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import rankdata
 
 from ridgeline.stats.change_points import _chance_of_the_largest, _ranks, history
+from ridgeline.stats.partition import Levels, Lines, Tabulated, optimal_cuts
 
 SIZE = 100
 
@@ -123,3 +124,21 @@ def test_the_price_of_the_search_is_that_of_simulated_bridges():
     for score in (2.8, 3.2):
         seen = float(np.mean(np.asarray(largest) >= score))
         assert 0.8 * seen <= _chance_of_the_largest(score, least / size) <= 2.5 * seen + 0.002
+
+
+def test_spikes_in_a_row_are_no_drift():
+    """Two spikes beside each other, three near the end: straight lines through them would explain much, and mean nothing."""
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        values = 1 + 0.01 * generator.normal(size=SIZE)
+        place = int(generator.integers(0, SIZE - 15))
+        values[place : place + 2] *= 1.6
+        values[-3:-1] *= 1.3
+        assert history(values).shape == "flat"
+
+
+def test_a_table_of_errors_cuts_as_the_running_sums_do():
+    values = np.random.default_rng(8).normal(size=60) + (np.arange(60) > 40) * 3
+    for fit, least in ((Levels(values), 1), (Levels(values), 4), (Lines(values), 8)):
+        for price in (0.5, 5.0, 50.0):
+            assert optimal_cuts(Tabulated(fit, 60), 60, price, least) == optimal_cuts(fit, 60, price, least)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._checks import Values
-from .partition import Levels, Lines, optimal_cuts
+from .partition import Levels, Lines, Tabulated, optimal_cuts
 
 __all__ = ["ChangePoint", "History", "history"]
 
@@ -34,14 +34,18 @@ _ALPHA = 0.01
 #: Values a level is made of, and values a line is made of.
 _LEAST_OF_LEVEL, _LEAST_OF_LINE = 4, 8
 #: Times ln n: the price at which steps are proposed (cheaply: the test decides) and at which lines are cut (dearly: nothing tests them).
-_PRICE_OF_LEVEL, _PRICE_OF_LINE = 3.0, 3.0
+_PRICE_OF_LEVEL, _PRICE_OF_LINE = 2.0, 3.0
 #: Lines must be better than levels by this much a value, in units of −2 ln likelihood: a drift is claimed only where it is plain.
 _PLAIN = 0.5
-#: Spikes: this many robust standard deviations of the seven values around, and at most this part of a history.
-_SPIKE, _AROUND, _MOST_SPIKES = 3.0, 3, 0.12
+#: Spikes: this many robust standard deviations of the values around, and at most this part of a history. So many values to each side: a level
+#: of four must outlive the first, and two or three spikes in a row must not bend a line.
+_SPIKE, _MOST_SPIKES = 3.0, 0.12
+_AROUND_OF_LEVEL, _AROUND_OF_LINE = 3, 7
 _MOST_CORRELATION = 0.8
 #: Under this many values the formula for the search is too careful, and the chance is read from so many random orders instead.
 _FEW, _ORDERS = 50, 2000
+#: Longest history whose pieces are all tabulated.
+_TABLED = 300
 
 
 class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,8 +93,9 @@ def history(values: Values) -> History:
     left_out = given.size - kept.size
     if series.size < 2 * _LEAST_OF_LEVEL or np.ptp(series) == 0:
         return History(shape="flat", left_out=left_out)
-    clean = _without_spikes(np.log(series) if (series > 0).all() else series)
-    steps = _steps(clean)
+    compared = np.log(series) if (series > 0).all() else series
+    steps = _steps(_without_spikes(compared, _AROUND_OF_LEVEL))
+    clean = _without_spikes(compared, _AROUND_OF_LINE)
     bends = _bends(clean)
     cuts = [cut for cut, _ in steps]
     drifts = _information(_lines(clean, bends), 3 * len(bends) + 2) + _PLAIN * series.size < _information(_levels(clean, cuts), 2 * len(cuts) + 1)
@@ -104,14 +109,14 @@ def history(values: Values) -> History:
     return History(shape="drift" if drifts else "steps" if changes else "flat", changes=changes, left_out=left_out)
 
 
-def _without_spikes(values: Floats) -> Floats:
-    """Values further from the median of the seven around them than `_SPIKE` of their spreads are pulled in, unless they are many."""
-    edge = (np.median(values[:_AROUND]), np.median(values[-_AROUND:]))
-    padded = np.concatenate([np.full(_AROUND, edge[0]), values, np.full(_AROUND, edge[1])])
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * _AROUND + 1)
-    middle = np.median(around, axis=1)
-    spread = 1.4826 * np.median(np.abs(around - middle[:, None]), axis=1)
-    # Seven values that happen to agree make no spike of their neighbour.
+def _without_spikes(values: Floats, around: int) -> Floats:
+    """Values further from the median of themselves and `around` to each side than `_SPIKE` of their spreads are pulled in, unless they are many."""
+    edge = (np.median(values[:around]), np.median(values[-around:]))
+    padded = np.concatenate([np.full(around, edge[0]), values, np.full(around, edge[1])])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * around + 1)
+    middle = np.median(windows, axis=1)
+    spread = 1.4826 * np.median(np.abs(windows - middle[:, None]), axis=1)
+    # Values around that happen to agree make no spike of their neighbour.
     spread = np.maximum(spread, np.median(spread))
     clipped = np.clip(values, middle - _SPIKE * spread, middle + _SPIKE * spread)
     return values if np.mean(clipped != values) > _MOST_SPIKES else clipped
@@ -218,9 +223,10 @@ def _bends(values: Floats) -> list[int]:
     size = values.size
     variance, correlation = max(float(np.var(np.diff(values))) / 2, 1e-18), 0.3
     cuts: list[int] = []
+    errors = Tabulated(Lines(values), size) if size <= _TABLED else Lines(values)
     for _ in range(5):
         price = _PRICE_OF_LINE * math.log(size) * variance * (1 + correlation) / (1 - correlation)
-        found = optimal_cuts(Lines(values), size, price, _LEAST_OF_LINE)
+        found = optimal_cuts(errors, size, price, _LEAST_OF_LINE)
         if found == cuts:
             break
         cuts = found

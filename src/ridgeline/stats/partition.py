@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Levels", "Lines", "optimal_cuts"]
+__all__ = ["Levels", "Lines", "Tabulated", "optimal_cuts"]
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class Levels:
         centred = values - values.mean()
         self._sums, self._squares = _running(centred), _running(centred**2)
 
-    def error(self, starts: NDArray[np.intp], stop: int) -> Floats:
+    def error(self, starts: NDArray[np.intp], stop: int | NDArray[np.intp]) -> Floats:
         """See `Fit`."""
         length = stop - starts
         total = self._sums[stop] - self._sums[starts]
@@ -47,7 +47,7 @@ class Lines:
         at = np.arange(values.size, dtype=np.float64) - values.size / 2
         self._y, self._yy, self._t, self._tt, self._ty = (_running(each) for each in (centred, centred**2, at, at**2, at * centred))
 
-    def error(self, starts: NDArray[np.intp], stop: int) -> Floats:
+    def error(self, starts: NDArray[np.intp], stop: int | NDArray[np.intp]) -> Floats:
         """See `Fit`."""
         length = stop - starts
         y, t = (sums[stop] - sums[starts] for sums in (self._y, self._t))
@@ -56,6 +56,20 @@ class Lines:
         sty = self._ty[stop] - self._ty[starts] - t * y / length
         explained = np.divide(sty**2, stt, out=np.zeros_like(sty), where=stt > 0)
         return np.asarray(np.maximum(syy - explained, 0.0))
+
+
+class Tabulated:
+    """The errors of another fit, all computed at once: n² numbers, worth it for a short series that is cut at several prices."""
+
+    def __init__(self, fit: Levels | Lines, size: int) -> None:
+        starts, stops = np.meshgrid(np.arange(size, dtype=np.intp), np.arange(size + 1, dtype=np.intp))
+        valid = starts < stops
+        self._errors = np.full(starts.shape, np.inf)
+        self._errors[valid] = fit.error(starts[valid], stops[valid])
+
+    def error(self, starts: NDArray[np.intp], stop: int) -> Floats:
+        """See `Fit`; the starts are 0, 1, 2, …, as `optimal_cuts` asks."""
+        return self._errors[stop, : starts.size]
 
 
 def optimal_cuts(fit: Fit, size: int, penalty: float, least: int = 1) -> list[int]:
