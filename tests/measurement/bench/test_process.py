@@ -44,6 +44,25 @@ def test_a_fast_call_is_made_several_times_in_a_sample_and_in_batches() -> None:
     assert (columns.batch_calls >= 2).all()
 
 
+def test_the_fewest_calls_are_made_beside_the_batches_and_where_later_ones_take_longer() -> None:
+    calls = [0]
+
+    def slower() -> None:
+        calls[0] += 1
+        time.sleep(0.001 if calls[0] < 6 else 0.01)
+
+    for call in (lambda: time.sleep(0.005), slower):
+        found = measure_process(call, ProcessPlan(seconds=0.001, calls=20, most_s=20.0))
+        assert len(columns_of(found.pieces).wall_s) >= 20
+
+
+def test_a_batch_is_long_only_where_a_wait_is_spread_over_it() -> None:
+    alone = measure_process(int, ProcessPlan(seconds=0.05))
+    waited = measure_process(int, ProcessPlan(seconds=0.05), synchronise=lambda result: None)
+    sizes = [int(columns_of(found.pieces, found.batches.tobytes()).batch_calls.max()) for found in (alone, waited)]
+    assert sizes[1] > 1.5 * sizes[0]
+
+
 def test_a_slow_call_is_made_once_a_sample_at_least_once() -> None:
     calls = [0]
 

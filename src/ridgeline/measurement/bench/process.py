@@ -10,7 +10,6 @@ import time
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -37,8 +36,11 @@ _LOOKED_AT = 5
 _LOOKED_AT_SHORT, _SHORT_S = 50, 5e-6
 #: Rounds of samples and batches.
 _MOST_ROUNDS = 10
-#: Part of the time that goes to batches; how long one lasts (the interpreter's switch interval), and how many calls are in it at the most.
-_BATCH_PART, _BATCH_S, _BATCH_CALLS = 0.25, 0.005, 100_000
+#: Part of the time that goes to batches, and how many calls are in one at the most.
+_BATCH_PART, _BATCH_CALLS = 0.25, 100_000
+#: How long a batch lasts: long where a wait at its end is to be spread over its calls (the interpreter's switch interval), else so short that most
+#: of them meet no other program, but not of fewer calls than this where they fit into a long one.
+_BATCH_S, _BATCH_SHORT_S, _BATCH_LEAST = 0.005, 0.001, 10
 #: Batches end where they take more than this part after all: calls with another input may take much longer.
 _BATCHES_MOST = 1.0
 _MOST_INNER, _MARGIN = 10_000, 1.25
@@ -46,13 +48,12 @@ _MOST_INNER, _MARGIN = 10_000, 1.25
 _HAND_OVER_S = 0.5
 
 
-@dataclass(kw_only=True)
-class Measured:
+class Measured(msgspec.Struct, kw_only=True):
     """Samples and batches as they come in."""
 
     overhead: OverheadTimes
-    pieces: list[Piece] = field(default_factory=list)
-    batches: array[int] = field(default_factory=lambda: array("q"))
+    pieces: list[Piece] = []
+    batches: array[int] = msgspec.field(default_factory=lambda: array("q"))
 
 
 def measure_process(
@@ -87,6 +88,7 @@ def measure_process(
         for index in range(shape.rounds):
             _samples_of_round(taker, plan, shape, index, began_ns)
             _batches_of_round(taker, shape, before_batch)
+        _fill_up(taker, plan, shape, began_ns)
     if synchronise is not None:
         taker.found.overhead = msgspec.structs.replace(overhead, synchronise_s=synchronising_s(call, synchronise))
     return taker.found
@@ -110,6 +112,13 @@ def _samples_of_round(taker: _Taker, plan: ProcessPlan, shape: _Shape, index: in
         taker.samples(wanted, inner=shape.inner, block=shape.block, until=until)
 
 
+def _fill_up(taker: _Taker, plan: ProcessPlan, shape: _Shape, began_ns: int) -> None:
+    """What is missing of the fewest calls, where later ones took longer than those that were looked at."""
+    until, missing = began_ns + int(max(plan.seconds, plan.most_s) * 1e9), plan.calls - taker.count
+    if plan.samples is None and missing > 0 and time.monotonic_ns() < until:
+        taker.samples(missing, inner=shape.inner, block=shape.block, until=until)
+
+
 def _batches_of_round(taker: _Taker, shape: _Shape, before_batch: Callable[[int], Any] | None) -> None:
     for _ in range(shape.batches_a_round):
         if taker.batch_ns > _BATCHES_MOST * shape.seconds * 1e9:
@@ -119,8 +128,7 @@ def _batches_of_round(taker: _Taker, shape: _Shape, before_batch: Callable[[int]
         taker.batch(shape.batch_size)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Shape:
+class _Shape(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     rounds: int
     inner: int
@@ -138,9 +146,13 @@ def _shaped(plan: ProcessPlan, taker: _Taker, batched_s: float, timer_s: float, 
     typical_s, batched_s = max(taker.typical_s(), 1e-9), max(batched_s, 1e-9)
     # The timer is in a sample of one call; what is left of a short one is no exact time, hence the margin.
     call_s = max(taker.fastest_s() - timer_s, 0.2 * taker.fastest_s(), 1e-9)
-    seconds = min(max(plan.seconds, plan.calls * typical_s), max(plan.seconds, plan.most_s))
+    part = 1 - _BATCH_PART if batches else 1.0
+    seconds = min(max(plan.seconds, plan.calls * typical_s / part), max(plan.seconds, plan.most_s))
     inner = 1 if timer_s <= _TIMER_PART * typical_s else min(_MOST_INNER, int(_MARGIN * timer_s / (_TIMER_PART * call_s)) + 1)
-    size = max(2, min(_BATCH_CALLS, int(_BATCH_S / batched_s)))
+    fitting = int(_BATCH_S / batched_s)
+    if not taker.waits:
+        fitting = min(fitting, max(_BATCH_LEAST, int(_BATCH_SHORT_S / batched_s)))
+    size = max(2, min(_BATCH_CALLS, fitting))
     number = int(_BATCH_PART * seconds / (size * batched_s)) if batches else 0
     rounds = max(1, min(_MOST_ROUNDS, number))
     block = 1 if each else max(1, min(1000, round(_COUNTERS_PART * _COUNTERS_S / (inner * typical_s))))
@@ -163,6 +175,11 @@ class _Taker:
         self.count, self.batch_ns = 0, 0
         self._call, self._synchronise, self._before, self._input_of = call, synchronise, before, input_of
         self._hand_over, self._handed_over, self._handed_at = hand_over, 0, time.monotonic()
+
+    @property
+    def waits(self) -> bool:
+        """Whether results are waited for."""
+        return self._synchronise is not None
 
     def typical_s(self) -> float:
         """Seconds of a call so far; the lower half, since the first ones warm up."""
