@@ -7,9 +7,7 @@ numpy is imported by the first column: a process that only passes errors and tex
 
 from __future__ import annotations
 
-import hashlib
 import re
-import zlib
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import ReadError, UsageError
@@ -24,7 +22,7 @@ __all__ = ["INLINE_LENGTH", "Blobs", "Column", "MemoryBlobs"]
 #: Columns up to this many elements are written into the document itself.
 INLINE_LENGTH = 64
 _KINDS = "biuf"
-_DTYPE = re.compile(r"\|b1|[|<][iu]1|<[iu][248]|<f[248]")
+_DTYPE = r"\|b1|[|<][iu]1|<[iu][248]|<f[248]"
 # A hostile document could claim any length; a column larger than this is refused before anything is allocated.
 _MAX_BYTES = 2**32
 
@@ -132,6 +130,9 @@ class Column:
         head: dict[str, Any] = {"dtype": self.dtype, "unit": self.unit, "length": len(self)}
         if len(self) <= INLINE_LENGTH or blobs is None:
             return {**head, "values": self._values.tolist()}
+        import hashlib  # late: with its libraries it takes longer to load than all else here
+        import zlib
+
         raw = self._values.tobytes()
         digest = hashlib.sha256(self.dtype.encode() + b"\0" + raw).hexdigest()
         blobs.put(digest, zlib.compress(raw, 6))
@@ -192,7 +193,7 @@ class Column:
 
 def _checked_dtype(text: object) -> np.dtype[Any]:
     # A list of what is allowed: numpy would also take structures, time units and much else from a hostile text.
-    if not isinstance(text, str) or _DTYPE.fullmatch(text) is None:
+    if not isinstance(text, str) or re.fullmatch(_DTYPE, text) is None:
         raise ReadError("a column dtype of bool, integer or float kind", found=repr(text)[:80], remedy="the document is damaged")
     import numpy as np
 
@@ -213,6 +214,11 @@ def _inline(values: object, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _unpack(data: bytes, digest: str, dtype: np.dtype[Any], length: int) -> NDArray[Any]:
+    import hashlib
+    import zlib
+
+    import numpy as np
+
     inflater = zlib.decompressobj()
     try:
         raw = inflater.decompress(data, length * dtype.itemsize + 1)
@@ -220,6 +226,4 @@ def _unpack(data: bytes, digest: str, dtype: np.dtype[Any], length: int) -> NDAr
         raise ReadError("a zlib-compressed column", found=f"blob {digest}: {error}", remedy="restore the blob") from error
     if len(raw) != length * dtype.itemsize or hashlib.sha256(dtype.str.encode() + b"\0" + raw).hexdigest() != digest:
         raise ReadError(f"a blob of {length * dtype.itemsize} bytes with digest {digest}", found="other bytes", remedy="restore the blob")
-    import numpy as np
-
     return np.frombuffer(raw, dtype=dtype)

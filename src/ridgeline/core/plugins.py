@@ -6,10 +6,11 @@ Kinds: `readers`, `backends`, `devices`, `strategies`, `changes`, `rules`, `targ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from .errors import PluginError
 
@@ -18,7 +19,7 @@ __all__ = ["KINDS", "found", "load", "names", "plugins", "sound", "take"]
 KINDS = ("readers", "backends", "devices", "strategies", "changes", "rules", "targets", "displays", "synchronisers", "result_readers")
 
 
-class _Point(NamedTuple):
+class _Point(msgspec.Struct, frozen=True):
     """One entry point: `package.module:attribute`, and the distribution that brings it."""
 
     value: str
@@ -102,7 +103,7 @@ def plugins(kind: str) -> Iterator[tuple[str, Any]]:
 
 def _imported(value: str) -> Any:
     """What `package.module:attribute.attribute [extras]` names (packaging.python.org, entry points specification)."""
-    module, _, attributes = re.sub(r"\s*\[.*\]$", "", value).partition(":")
+    module, _, attributes = value.partition("[")[0].partition(":")
     loaded: Any = import_module(module.strip())
     for attribute in filter(None, attributes.strip().split(".")):
         loaded = getattr(loaded, attribute)

@@ -37,7 +37,7 @@ _SPELLINGS = {
 }  # fmt: skip
 _WHOLE_WORDS = {"min": (Decimal(60), "s"), "h": (Decimal(3600), "s"), "%": (Decimal("0.01"), "1")}
 # re.ASCII: without it \d would admit other scripts' digits, and float() would quietly read them.
-_TEXT = re.compile(r"\s*([+-]?(?:\d+(?:_\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\s\d]\S*)?\s*", re.ASCII)
+_TEXT = r"\s*([+-]?(?:\d+(?:_\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\s\d]\S*)?\s*"
 
 
 def parse(text: str, unit: str) -> float:
@@ -58,7 +58,7 @@ def parse(text: str, unit: str) -> float:
     >>> parse("64 MiB", "B")
     67108864.0
     """
-    match = _TEXT.fullmatch(text)
+    match = re.fullmatch(_TEXT, text, re.ASCII)
     if match is None:
         raise UsageError(f"a number in {unit}, such as {_example(unit)}", found=repr(text), remedy="write a finite number and, if any, its unit")
     factor, found_unit = _split_unit(match[2], unit, text)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ridgeline.core.face import lazy_names
 
 # Not late: a function of the same name as its module.
-from .last_words import last_words, missing_in, shortened
+from .last_words import LIBRARIES, last_words, missing_in, shortened
 
 if TYPE_CHECKING:
     from .child import in_worker
@@ -36,7 +36,8 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "in_worker", "last_words", "missing_extra",
+    "LIBRARIES", "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "in_worker", "last_words",
+    "missing_extra",
     "missing_in", "origin_of", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened", "signal_name",
     "software_versions", "thread_ids", "write_atomic", "written_whole",
 ]  # fmt: skip

@@ -13,24 +13,22 @@ import ctypes
 import errno
 import faulthandler
 import fcntl
+import gc
 import importlib
-import inspect
 import os
 import resource
 import signal
 import sys
 import threading
 import time
-import traceback
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from ridgeline.core import MemoryBlobs, RidgelineError, TargetFailed, UsageError
 from ridgeline.core.documents import from_builtins
 
 from .last_words import LIBRARIES
-from .missing import missing_extra
 from .protocol import Failure, Frames, Message, failure_of, frame, message, value_of
 
 __all__ = ["in_worker", "main"]
@@ -62,7 +60,7 @@ def main(arguments: list[str]) -> None:
 
     Args:
         arguments: descriptors of requests, results, life line and crash file, the memory limit in bytes (0: none), the CPUs, which are set already,
-            and a module to import before the first call (empty: none).
+            and modules to import before the first call, with commas between them (empty: none).
     """
     global _serving
     _serving = True
@@ -78,8 +76,10 @@ def main(arguments: list[str]) -> None:
     faulthandler.enable(crash, all_threads=True)
     sys.argv[:] = [""]
     channel = _Channel(requests, results)
-    if arguments[6]:
-        importlib.import_module(arguments[6])
+    for module in filter(None, arguments[6].split(",")):
+        importlib.import_module(module)
+    # What is there by now is ours: no collection of the target has to walk through it, nor those at the end of the process.
+    gc.freeze()
     channel.send(Message(kind="ready"))
     while (request := channel.receive()) is not None:
         channel.send_answer(request)
@@ -160,7 +160,7 @@ class _Channel:
 
 def _run(request: Message, channel: _Channel) -> Message:
     function = _resolve(request.function)
-    parameters = inspect.signature(function).parameters
+    parameters = _parameters(function)
     try:
         hints = typing.get_type_hints(function)
     except (NameError, TypeError):
@@ -177,6 +177,17 @@ def _run(request: Message, channel: _Channel) -> Message:
     except Exception as error:
         what = f"{type(result).__name__}: {type(error).__name__}: {_text(error)}"
         raise TargetFailed("a result made of plain values or structs", found=what, remedy="return numbers, texts, lists or structs") from error
+
+
+def _parameters(function: Callable[..., Any]) -> Collection[str]:
+    """Names of the parameters of a function."""
+    code = getattr(function, "__code__", None)
+    if code is not None and not hasattr(function, "__wrapped__"):
+        names: tuple[str, ...] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return names
+    import inspect  # late: it takes long to load
+
+    return inspect.signature(function).parameters
 
 
 def _resolve(name: str) -> Callable[..., Any]:
@@ -209,6 +220,8 @@ def _failure(error: BaseException) -> Failure:
 
 
 def _missing(module: str, error: ModuleNotFoundError, place: str) -> Failure:
+    from .missing import missing_extra  # late, as everything that only a failure needs
+
     ours = missing_extra(module, place)
     if ours is not None:
         return failure_of(ours)
@@ -235,6 +248,8 @@ def _place(error: BaseException) -> str:
     """` at FILE:LINE in FUNCTION` of the innermost frame of the user's own code, else of the innermost frame outside ridgeline, else nothing."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" at {error.filename}:{error.lineno}"
+    import traceback
+
     frames = [entry for entry in traceback.extract_tb(error.__traceback__) if not entry.filename.startswith(_PACKAGE)]
     own = [entry for entry in frames if not entry.filename.startswith((*LIBRARIES, "<frozen"))]
     chosen = (own or frames)[-1:]

@@ -17,9 +17,11 @@ from ridgeline.core import TargetFailed
 
 __all__ = ["command_line", "cpu_s", "own", "pipe", "start"]
 
-#: Affinity comes before every import: math libraries size their thread pools by it when they are loaded.
+#: Affinity comes before every import: math libraries size their thread pools by it when they are loaded. msgspec asks for `typing_extensions` and
+#: does without: with all it loads in turn it would be an eighth of the start of a child, which is paid once a process that is measured.
 _BOOT = (
     "import os, sys; sys.argv[6] and os.sched_setaffinity(0, map(int, sys.argv[6].split(','))); "
+    "absent = sys.modules.setdefault('typing_extensions') is None; import msgspec; absent and sys.modules.pop('typing_extensions'); "
     "from ridgeline.machine.child import main; main(sys.argv[1:])"
 )
 #: Descriptors above those that programs close by number.
@@ -29,7 +31,7 @@ _LOWEST_DESCRIPTOR = 64
 def command_line(
     python: str | None, descriptors: tuple[int, ...], memory_bytes: int | None, cpus: tuple[int, ...] | None, preload: str = ""
 ) -> list[str]:
-    """The command that boots a child: the interpreter, the descriptors it inherits, its limits (0 or empty for none), a module to import."""
+    """The command that boots a child: the interpreter, the descriptors it inherits, its limits (0 or empty for none), modules to import."""
     # -P: the working directory belongs to the target and must not hide modules of ours.
     words = (*map(str, descriptors), str(memory_bytes or 0), ",".join(map(str, cpus or ())), preload)
     return [python or sys.executable, "-P", "-c", _BOOT, *words]

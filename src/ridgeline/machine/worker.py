@@ -71,7 +71,7 @@ class Worker:
         environment: variables on top of the parent's; the parent's own stay as they are.
         directory: working directory, the parent's if not given.
         python: interpreter, the parent's if not given; ridgeline must be importable there.
-        preload: a module that the child imports before it is ready, so that no call has to wait for it.
+        preload: modules, with commas between them, that the child imports before it is ready, so that no call has to wait for them.
         show_output: whether what the child prints goes to the parent's stderr; otherwise the last of it is kept for error messages.
 
     Raises:
@@ -94,7 +94,7 @@ class Worker:
     ) -> None:
         self._limits = limits or Limits()
         self._frames, self._arrived, self._tail = Frames(), list[Message](), bytearray()
-        self._ready = False
+        self._ready = self._leaving = False
         self._status: int | None = None
         self._why_ended: TargetFailed | None = None
         self._below: dict[int, str] = {}
@@ -153,7 +153,7 @@ class Worker:
             RidgelineError: of the class that the function raised.
             TargetFailed: any other exception, the end of the process, the time or memory limit, or a result that is not of type `returns`.
         """
-        if self._why_ended is not None or self._status is not None:
+        if self._why_ended is not None or self._status is not None or self._leaving:
             raise self._why_ended or TargetFailed("a running worker", found="a closed one", remedy="start another")
         limit_s = timeout_s if timeout_s is not None else self._limits.wall_s
         try:
@@ -177,7 +177,7 @@ class Worker:
         Raises:
             TargetFailed: it does not start, or has ended.
         """
-        if self._why_ended is not None or self._status is not None:
+        if self._why_ended is not None or self._status is not None or self._leaving:
             raise self._why_ended or TargetFailed("a running worker", found="a closed one", remedy="start another")
         try:
             self._wait_until_ready()
@@ -189,15 +189,22 @@ class Worker:
         if not self._ready:
             self._ready = self._exchange(b"", _START_S, _ignore).kind == "ready"
 
-    def close(self) -> None:
-        """Let the child end by itself, for at most two seconds, then end it and everything it started."""
-        if self._status is None:
+    def leave(self) -> None:
+        """Ask the child to end by itself, and do not wait; `close` does."""
+        if self._status is None and not self._leaving:
             # Once the child has ended, nobody knows any more which processes were its own.
             self._below = started(process_tree(self._process.pid)[1:])
             self._send(memoryview(frame(Message(kind="close"))))
+            self._leaving = True
+
+    def close(self) -> None:
+        """Let the child end by itself, for at most two seconds, then end it and everything it started."""
+        if self._status is None:
+            self.leave()
             deadline = time.monotonic() + _CLOSE_S
             while not self._has_exited() and time.monotonic() < deadline:
-                self._listen(None, 0.02)
+                if self._listen(None, 0.02):
+                    self._wait_for_exit(deadline)
         self.kill()
 
     def kill(self) -> None:
@@ -313,11 +320,24 @@ class Worker:
         except ChildProcessError:
             return True
 
+    def _wait_for_exit(self, deadline: float) -> None:
+        """Sleep until the child has exited: between the end of its pipes and its own it may take its time, and we would take that from it."""
+        poll = select.poll()
+        try:
+            descriptor = os.pidfd_open(self._process.pid)
+        except OSError:  # a kernel without it, or no descriptor left
+            while not self._has_exited() and time.monotonic() < deadline:
+                time.sleep(0.001)
+            return
+        try:
+            poll.register(descriptor, select.POLLIN)
+            poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+        finally:
+            os.close(descriptor)
+
     def _gone(self) -> NoReturn:
         """The result pipe has ended: find out how the child did."""
-        deadline = time.monotonic() + _CLOSE_S
-        while not self._has_exited() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        self._wait_for_exit(time.monotonic() + _CLOSE_S)
         closed_only = not self._has_exited()
         self._drain()
         crash = self._crash_dump()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .prepared import OnnxFlavour, Prepared, ProcessFlavour, PythonFlavour, TargetPlugin
     from .source import Transform, load_module
     from .spec import TargetSpec, parse_shapes, parse_target, worker_environment
+    from .surroundings import leave_out_digests
     from .synchronise import DeviceTimer, adapter_for, unfinished
     from .watching import CommandSample
 
@@ -19,6 +20,7 @@ _HOMES = {
     "prepared": "OnnxFlavour Prepared ProcessFlavour PythonFlavour TargetPlugin",
     "source": "Transform load_module",
     "spec": "TargetSpec parse_shapes parse_target worker_environment",
+    "surroundings": "leave_out_digests",
     "synchronise": "DeviceTimer adapter_for unfinished",
     "watching": "CommandSample",
 }
@@ -28,5 +30,6 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "CommandSample", "DeviceTimer", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin", "TargetSpec", "Transform",
-    "adapter_for", "load_module", "parse_shapes", "parse_target", "prepare", "run_command", "starting_s", "unfinished", "worker_environment",
+    "adapter_for", "leave_out_digests", "load_module", "parse_shapes", "parse_target", "prepare", "run_command", "starting_s", "unfinished",
+    "worker_environment",
 ]  # fmt: skip

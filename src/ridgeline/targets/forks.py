@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -64,6 +63,8 @@ def _leave(error: BaseException | None) -> NoReturn:
             code = error.code if isinstance(error.code, int) else int(error.code is not None)
         elif error is not None:
             code = 1
+            import traceback  # late: a process that is measured hardly ever needs it
+
             traceback.print_exception(error)
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

@@ -6,7 +6,6 @@ Lives in the child process. A preparer of one kind fills in the call and its fla
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Flavour", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin"]
 
 
-@dataclass(kw_only=True)
-class OnnxFlavour:
+class OnnxFlavour(msgspec.Struct, kw_only=True):
     """A model and how to make further sessions of it.
 
     Attributes:
@@ -49,8 +47,7 @@ class OnnxFlavour:
     providers: tuple[str, ...]
 
 
-@dataclass(kw_only=True)
-class PythonFlavour:
+class PythonFlavour(msgspec.Struct, kw_only=True):
     """A Python function.
 
     Attributes:
@@ -70,8 +67,7 @@ class PythonFlavour:
     torch: bool = False
 
 
-@dataclass(kw_only=True)
-class ProcessFlavour:
+class ProcessFlavour(msgspec.Struct, kw_only=True):
     """A script or a command line: every call is a process of its own.
 
     Attributes:
@@ -82,7 +78,7 @@ class ProcessFlavour:
 
     argv: tuple[str, ...]
     load: Callable[[Transform | None], Callable[[], Any]] | None = None
-    samples: list[CommandSample] = field(default_factory=list)
+    samples: list[CommandSample] = []
 
 
 Flavour = OnnxFlavour | PythonFlavour | ProcessFlavour
@@ -92,8 +88,7 @@ def _nothing() -> None:
     """Where there is nothing to close."""
 
 
-@dataclass(kw_only=True)
-class Prepared:
+class Prepared(msgspec.Struct, kw_only=True):
     """A target ready to be measured.
 
     Attributes:
@@ -122,7 +117,7 @@ class Prepared:
     waits_by: Callable[..., Any] | None = None
     never_waits: bool = False
     inputs: Inputs | None = None
-    warnings: list[Caution] = field(default_factory=list)
+    warnings: list[Caution] = []
     user_files: tuple[str, ...] = ()
     load_s: float = 0.0
     first_s: float | None = None

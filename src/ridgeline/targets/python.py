@@ -7,13 +7,12 @@ one event loop that lives as long as the target, so that every call waits for it
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import time
 from collections.abc import Callable
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ridgeline.core import Caution, TargetInfo, UsageError
 
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from .inputs import Chosen
 
 Call = Callable[[], Any]
+#: Flag in the code of a coroutine function (`inspect.CO_COROUTINE`).
+_COROUTINE = 0x80
 
 
 def prepare_python(spec: TargetSpec, transform: Transform | None = None) -> Prepared:
@@ -137,6 +138,10 @@ def _wait_as_asked(spec: TargetSpec, prepared: Prepared, module: ModuleType) -> 
 
 def _required(function: Any) -> list[str]:
     """Names of the parameters that a call must give; none where the signature is not known."""
+    if _bare(function) and not (function.__code__.co_argcount or function.__code__.co_kwonlyargcount):
+        return []
+    import inspect  # late: it takes as long to load as a short call is measured
+
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -174,6 +179,10 @@ class _Loop:
 
     def driven(self, function: Callable[..., Any]) -> Call:
         """The function itself, or for a coroutine function one that runs its coroutine to the end."""
+        if _bare(function) and not function.__code__.co_flags & _COROUTINE:
+            return function
+        import inspect
+
         if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))):  # noqa: B004
             return function
         import asyncio  # late: it takes as long to import as everything else here
@@ -186,6 +195,11 @@ class _Loop:
     def close(self) -> None:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.close()
+
+
+def _bare(function: object) -> TypeGuard[FunctionType]:
+    """Whether it is a function of Python as `def` makes it, nothing wrapped or marked: then its code says all about it."""
+    return type(function) is FunctionType and not vars(function)
 
 
 def _file(module: ModuleType) -> str:

@@ -6,27 +6,28 @@ folder go through it as well, installed packages never do.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import importlib.machinery
 import importlib.util
 import os
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ridgeline.core import RidgelineError, UsageError
-from ridgeline.machine import missing_extra
+from ridgeline.machine import LIBRARIES
+
+if TYPE_CHECKING:
+    import ast
 
 __all__ = ["Transform", "compiled_file", "import_module", "imported_anew", "is_own_file", "load_module", "own_files", "put_first_on_path"]
 
 #: Rewrites a module's syntax tree; the second argument is the file name.
-Transform = Callable[[ast.Module, str], ast.Module]
+Transform = Callable[["ast.Module", str], "ast.Module"]
 
-_LIBRARIES = tuple(os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_LIBRARIES = tuple(os.path.join(place, "") for place in LIBRARIES)
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
@@ -59,6 +60,8 @@ class _Finder:
 def _compiled(source: bytes, path: str, transform: Transform | None) -> CodeType:
     if transform is None:
         return compile(source, path, "exec", dont_inherit=True)
+    import ast  # late: hardly any process rewrites
+
     tree = transform(ast.parse(source, path), path)
     return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
@@ -179,7 +182,9 @@ def put_first_on_path(root: str, transform: Transform | None) -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
     if transform is not None:
         sys.meta_path.insert(0, _Finder(root, transform))
-    importlib.invalidate_caches()
+    # What lies below it may be newer than what was seen of it; `importlib.invalidate_caches` would forget, and read again, every folder there is.
+    for place in [place for place in sys.path_importer_cache if place == root or place.startswith(os.path.join(root, ""))]:
+        del sys.path_importer_cache[place]
 
 
 def compiled_file(path: str, transform: Transform | None = None) -> CodeType:
@@ -228,6 +233,8 @@ def _run(load: Callable[[], Any], what: str) -> Any:
 
 
 def _not_imported(error: ImportError, what: str) -> RidgelineError:
+    from ridgeline.machine import missing_extra  # late, as everything that only a failure needs
+
     place = _line_of(error)
     missing = isinstance(error, ModuleNotFoundError) and error.name
     ours = missing_extra(error.name, place) if missing else None

@@ -19,7 +19,7 @@ from ridgeline.core import UsageError
 __all__ = ["TargetSpec", "function_text", "parse_shapes", "parse_target", "worker_environment"]
 
 _FORMS = "write model.onnx, model.tflite, model.xml, file.py:function, package.module:function, file.py ARGUMENTS, or -- COMMAND ARGUMENTS"
-_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_MODULE = r"[^\W\d]\w*(\.[^\W\d]\w*)*"
 _FUNCTION = _MODULE
 _MOST_THREADS = 4096
 _LARGEST_DIMENSION = 2**40
@@ -187,11 +187,11 @@ def function_text(text: str) -> str | None:
     ('package.module:function', None)
     """
     place, colon, function = text.rpartition(":")
-    if not colon or not _FUNCTION.fullmatch(function):
+    if not colon or not re.fullmatch(_FUNCTION, function):
         return None
     if place.lower().endswith(".py"):
         return f"{os.path.abspath(os.path.expanduser(place))}:{function}"
-    return text if _MODULE.fullmatch(place) else None
+    return text if re.fullmatch(_MODULE, place) else None
 
 
 def worker_environment(spec: TargetSpec) -> dict[str, str]:
@@ -238,13 +238,13 @@ def _classified(text: str, arguments: tuple[str, ...]) -> TargetSpec:
         return TargetSpec(text=text, kind=kind, path=_regular(text, what))
     _refuse_other_formats(text, suffix)
     if colon and place.lower().endswith(".py"):
-        if not _FUNCTION.fullmatch(function):
+        if not re.fullmatch(_FUNCTION, function):
             raise UsageError("file.py:function", found=repr(text), remedy="name a function of the file after the colon")
         return TargetSpec(text=text, kind="python", path=_regular(place, "a Python file"), function=function)
     if colon and (_suffix(place) == ".onnx" or os.path.isfile(place)):
         remedy = f"give {place} alone, or file.py:function"
         raise UsageError("a function only of a Python file or module", found=repr(text), remedy=remedy)
-    if colon and _MODULE.fullmatch(place) and _FUNCTION.fullmatch(function):
+    if colon and re.fullmatch(_MODULE, place) and re.fullmatch(_FUNCTION, function):
         return TargetSpec(text=text, kind="python", module=place, function=function)
     raise UsageError("a target", found=_what_is(text), remedy=_FORMS)
 

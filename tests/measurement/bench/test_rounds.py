@@ -36,7 +36,8 @@ class Fakes:
         self.started: list[str] = []
         self.measured: list[str] = []
         self.plans: list[ProcessPlan] = []
-        self.open = 0
+        self.open, self.leaving = 0, 0
+        self.log: list[str] = []
         self.failing: dict[str, list[BaseException | None]] = {}
 
 
@@ -48,14 +49,17 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Fakes:
     class Process:
         def __init__(self, version: Version) -> None:
             state.started.append(version.name)
+            state.log.append("start")
             state.open += 1
-            self.version, self.ended = version, False
+            self.version, self.ended, self.left = version, False, False
 
         def wait_until_ready(self) -> None:
             pass
 
         def measure(self, plan: ProcessPlan, gathered: Gathered) -> float:
+            assert not state.leaving, "another one was still ending"
             state.measured.append(self.version.name)
+            state.log.append("measure")
             state.plans.append(plan)
             start = clock.monotonic_ns()
             clock.now += state.cost_s
@@ -72,8 +76,18 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Fakes:
             gathered.add(columns_of([piece]), start_ns=start, first_s=0.5, load_s=0.1, overhead=times)
             return 0.0
 
+        def leave(self) -> None:
+            self.left = True
+            state.leaving += 1
+
+        def close(self) -> None:
+            assert self.left and not self.ended
+            self.ended = True
+            state.leaving -= 1
+            state.open -= 1
+
         def end(self) -> None:
-            if not self.ended:
+            if not self.left and not self.ended:
                 self.ended = True
                 state.open -= 1
 
@@ -140,6 +154,23 @@ def test_what_there_is_is_handed_over_after_each_process(fakes: Fakes) -> None:
         [version("a"), version("b")], BenchPlan(processes=2, budget_s=1000), keep=lambda index, one: kept.append((index, len(one.processes)))
     )
     assert sorted(kept) == [(0, 1), (0, 2), (1, 1), (1, 2)]
+
+
+def test_keeping_and_looking_are_done_while_the_next_processes_start(fakes: Fakes) -> None:
+    def looked(benches: tuple[Benchmark, ...]) -> bool:
+        fakes.log.append("look")
+        return len(benches[0].processes) == 2
+
+    run_benchmarks([version("a"), version("b")], BenchPlan(budget_s=1000), keep=lambda index, one: fakes.log.append("keep"), looked=looked)
+    block, shadow = ["measure", "measure"], ["start", "start", "keep", "keep", "look"]
+    assert fakes.log == ["start", "start", *block, *shadow, *block, *shadow]
+    assert fakes.open == 0
+
+
+def test_what_took_long_to_measure_is_kept_at_once(fakes: Fakes) -> None:
+    fakes.cost_s = 2.0
+    run_benchmarks([version("a"), version("b")], BenchPlan(processes=1, budget_s=1000), keep=lambda index, one: fakes.log.append("keep"))
+    assert fakes.log == ["start", "start", "measure", "keep", "measure", "keep"]
 
 
 def test_a_process_that_fails_is_written_down_and_costs_no_other(fakes: Fakes) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ridgeline.core import Caution, plugins
 from ridgeline.core.documents import to_builtins
-from ridgeline.targets import Prepared, TargetSpec, prepare
+from ridgeline.targets import Prepared, TargetSpec, leave_out_digests, prepare
 
 from ..bench.plan import ProcessPlan
 from ..bench.process import measure_process
@@ -24,18 +24,25 @@ _STAGES_PART = 0.1
 
 
 def run_process(
-    spec: TargetSpec, plan: ProcessPlan, points: dict[str, dict[str, list[list[str]]]], report: Callable[[Any], None] | None = None
+    spec: TargetSpec,
+    plan: ProcessPlan,
+    points: dict[str, dict[str, list[list[str]]]],
+    described: bool = False,
+    report: Callable[[Any], None] | None = None,
 ) -> ProcessReport:
     """Load the target, make its first call, and measure the following.
 
     Args:
         points: entry points as the parent found them.
+        described: whether another process has described the target, so that its files need not be read for that again.
         report: given pieces of samples in plain form as they come.
 
     Raises:
         RidgelineError: whatever is wrong with the target, in one line.
     """
     plugins.take(points)
+    if described:
+        leave_out_digests()
     return measured(prepare(spec), plan, None if report is None else (lambda piece: report(to_builtins(piece))))
 
 

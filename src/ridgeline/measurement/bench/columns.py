@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,6 @@ class ProcessColumns:
         inner: calls in a sample, shape (n,).
         counters: name of a column of `core.Samples` → values, shape (n,); null where the kernel does not tell.
         inputs: shape (n,), empty where there is one input.
-        warmup: samples before the steady state; 0 where there is none.
         batch_s, batch_calls: seconds of a call in each batch, and calls in it, shape (m,).
         block: most samples that counters were read around.
         blocks: which block each sample was in, from 0, shape (n,).
@@ -51,12 +51,21 @@ class ProcessColumns:
     inner: Ints
     counters: dict[str, NDArray[Any] | None]
     inputs: Ints
-    warmup: int
     batch_s: Floats
     batch_calls: Ints
     block: int = 1
     blocks: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     device_s: Floats | None = None
+
+    @cached_property
+    def warmup(self) -> int:
+        """Samples before the steady state; 0 where the series is too short, or never settles: then there is nothing to tell them from.
+
+        Found out when it is first asked for: that takes milliseconds, which are not to be spent between two processes.
+        """
+        if len(self.wall_s) < LEAST_STEADY:
+            return 0
+        return steady_start(np.maximum(self.wall_s, 1e-9)) or 0
 
 
 def columns_of(pieces: Sequence[Piece], batches: bytes = b"", device: bytes = b"") -> ProcessColumns:
@@ -71,7 +80,6 @@ def columns_of(pieces: Sequence[Piece], batches: bytes = b"", device: bytes = b"
         inner=_joined([part.inner for part in parts], np.int64),
         counters={name: _joined_or_none([part.counters[name] for part in parts]) for name in names},
         inputs=_joined([part.inputs for part in parts], np.int64),
-        warmup=_warmup(wall),
         batch_s=(batch[:, 1] - batch[:, 0]) / batch[:, 2] / 1e9,
         batch_calls=batch[:, 2],
         block=max((part.block for part in parts), default=1),
@@ -91,7 +99,6 @@ def columns_of_run(start_ns: int, run: CommandSample) -> ProcessColumns:
         inner=np.ones(1, np.int64),
         counters={**counters, "gc_collections": None, "gc_s": None},
         inputs=np.zeros(0, np.int64),
-        warmup=0,
         batch_s=np.zeros(0),
         batch_calls=np.zeros(0, np.int64),
         blocks=np.zeros(1, np.int64),
@@ -119,7 +126,6 @@ def _part(piece: Piece) -> ProcessColumns:
         inner=np.full(len(rows), piece.inner, np.int64),
         counters={**_counters(piece, spans), "gc_collections": collected[:, 0], "gc_s": collected[:, 1] / 1e9},
         inputs=np.frombuffer(piece.inputs, np.int32).astype(np.int64),
-        warmup=0,
         batch_s=np.zeros(0),
         batch_calls=np.zeros(0, np.int64),
         block=min(piece.block, max(1, len(rows))),
@@ -167,10 +173,3 @@ def _joined(parts: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
 def _joined_or_none(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
     known = [part for part in parts if part is not None]
     return np.concatenate(known) if known and len(known) == len(parts) else None
-
-
-def _warmup(wall_s: Floats) -> int:
-    """Samples before the steady state; none where the series is too short, or never settles: then there is nothing to tell them from."""
-    if len(wall_s) < LEAST_STEADY:
-        return 0
-    return steady_start(np.maximum(wall_s, 1e-9)) or 0

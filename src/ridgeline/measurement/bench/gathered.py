@@ -55,6 +55,7 @@ class Gathered:
         self._cautions: dict[tuple[str, str], Caution] = {}
         self.target: TargetInfo | None = None
         self.input_names: tuple[str, ...] = ()
+        self._made: Benchmark | None = None
 
     @property
     def processes(self) -> int:
@@ -79,6 +80,7 @@ class Gathered:
         failure: str = "",
     ) -> None:
         """Take in one process."""
+        self._made = None
         for name, seconds in (stages or {}).items():
             self._stages.setdefault(name, []).append(seconds)
         self._records.append(
@@ -98,6 +100,7 @@ class Gathered:
             clock: governor and frequency.
             watch: has looked before and after the process, at `between_s`.
         """
+        self._made = None
         columns = self._columns[-1]
         starts = columns.start_ns / 1e9
         stops = starts + columns.wall_s * columns.inner
@@ -108,7 +111,12 @@ class Gathered:
         self._records[-1] = msgspec.structs.replace(self._records[-1], clock=state)
 
     def benchmark(self) -> Benchmark:
-        """All processes so far."""
+        """All processes so far; the same object until another one comes."""
+        if self._made is None:
+            self._made = self._benchmark()
+        return self._made
+
+    def _benchmark(self) -> Benchmark:
         parts = self._columns
         wall = _joined([part.wall_s for part in parts], np.float64)
         lengths = [len(part.wall_s) for part in parts]

@@ -34,6 +34,12 @@ def _points() -> dict[str, dict[str, list[tuple[str, str]]]]:
     return plugins.found(("targets", "synchronisers"))
 
 
+def _preparers(kind: str) -> tuple[str, ...]:
+    """Our module that prepares a kind of target; a stranger's may do anything when it is imported, and is left to the process's own turn."""
+    modules = (value.partition(":")[0] for value, _ in _points()["targets"].get(kind, []))
+    return tuple(module for module in modules if module.startswith("ridgeline."))
+
+
 def is_command(version: Version) -> bool:
     """Whether every call of it is a process of its own."""
     return version.spec.kind in {"command", "script"}
@@ -48,15 +54,15 @@ class FreshProcess:
     """One process of a version, started now and measured at its turn."""
 
     def __init__(self, version: Version) -> None:
-        self._version = version
-        self._worker = _worker(version, _AGENT)
+        self._version, self._left = version, False
+        self._worker = _worker(version, ",".join((_AGENT, *_preparers(version.spec.kind))))
 
     def wait_until_ready(self) -> None:
         """Wait until it sleeps."""
         self._worker.wait_until_ready()
 
     def measure(self, plan: ProcessPlan, gathered: Gathered) -> float:
-        """Measure it and end it; what it took so far is kept whatever happens. Returns seconds that were not calls.
+        """Measure it; what it took so far is kept whatever happens. Returns seconds that were not calls.
 
         Raises:
             RidgelineError: the target is wrong, failed or ended.
@@ -68,7 +74,7 @@ class FreshProcess:
             pieces.append(from_builtins(plain, Piece))
 
         try:
-            given = {"spec": self._version.spec, "plan": plan, "points": _points()}
+            given = {"spec": self._version.spec, "plan": plan, "points": _points(), "described": gathered.target is not None}
             found = self._worker.call(_AGENT + ":run_process", given, ProcessReport, on_report=hear)
         except (RidgelineError, KeyboardInterrupt) as error:
             self._worker.kill()
@@ -76,9 +82,7 @@ class FreshProcess:
             if pieces or isinstance(error, RidgelineError):
                 gathered.add(columns_of(pieces), start_ns=start_ns, first_s=None, load_s=None, failure=failure)
             raise
-        # Ended before the next one is measured, and by itself: what the target does at exit (temporary files) is its business.
-        self._worker.close()
-        gathered.target, gathered.input_names = found.info, found.input_names
+        gathered.target, gathered.input_names = gathered.target or found.info, found.input_names
         columns = columns_of(found.pieces, found.batches, found.device)
         gathered.add(
             columns,
@@ -91,9 +95,19 @@ class FreshProcess:
         )
         return found.load_s + (found.first_s or 0.0)
 
+    def leave(self) -> None:
+        """Ask it to end by itself: what the target does at exit (temporary files) is its business."""
+        self._left = True
+        self._worker.leave()
+
+    def close(self) -> None:
+        """Wait until it has ended by itself."""
+        self._worker.close()
+
     def end(self) -> None:
-        """End it unmeasured."""
-        self._worker.kill()
+        """End it at once, unless it was asked to leave."""
+        if not self._left:
+            self._worker.kill()
 
 
 class CommandRuns:

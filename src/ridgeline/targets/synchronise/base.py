@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .timer import DeviceTimer
+if TYPE_CHECKING:
+    from .timer import DeviceTimer
 
 __all__ = ["Synchroniser", "Wait"]
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ridgeline.core import Caution, PluginError, plugins
 
 from .base import Synchroniser, Wait
 from .results import leaves_of
-from .timer import DeviceTimer
+
+if TYPE_CHECKING:
+    from .timer import DeviceTimer
 
 __all__ = ["Synchronisation", "adapter_for", "synchronisation_of", "unfinished"]
 
@@ -23,8 +26,7 @@ _KIND = "synchronisers"
 _EFFECT = "work that goes on after the call is not in the times"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Synchronisation:
+class Synchronisation(msgspec.Struct, frozen=True, kw_only=True):
     """How the results of a target are waited for.
 
     Attributes:

@@ -10,11 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .clocks import DeviceClock
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from .clocks import DeviceClock
 
 __all__ = ["DeviceTimer", "EventTimer", "MarkTimer"]
 
