@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import mmap
-import multiprocessing
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -164,6 +165,22 @@ def test_a_planted_reason_is_found_in_blocks_too(reason: str) -> None:
     assert report.explained == {reason: 20}
 
 
+@pytest.mark.parametrize("inner", [1, 20])
+def test_calls_that_slept_are_blocked_and_those_that_worked_are_not(inner: int) -> None:
+    rng = np.random.default_rng(8)
+    slow = np.zeros(N, bool)
+    slow[rng.choice(N, N // 100, replace=False)] = True
+    usual = ordinary(rng)
+    slept = found(made(rng, usual + slow * 2e-3, inner, thread_cpu_s=0.9 * usual * inner))
+    assert (slept.explained, slept.usual, slept.unexplained) == ({"blocked": 20}, {"blocked": 0.0}, 0)
+    worked = found(made(rng, usual + slow * 2e-3, inner, thread_cpu_s=(0.9 * usual + slow * 2e-3) * inner))
+    assert (worked.explained, worked.unexplained) == ({}, 20)
+    waited = found(made(rng, usual + slow * 2e-3, inner, thread_cpu_s=0.9 * usual * inner, run_queue_s=slow * 1.9e-3 * inner))
+    assert waited.explained == {"run queue": 20}
+    stolen = found(made(rng, usual + slow * 2e-3, inner, thread_cpu_s=0.9 * usual * inner, flags=np.where(slow, FLAG_STOLEN, 0)))
+    assert "blocked" not in stolen.explained
+
+
 def test_several_reasons_and_none() -> None:
     rng = np.random.default_rng(7)
     wall, collected, faulted = ordinary(rng), np.zeros(N, bool), np.zeros(N, bool)
@@ -202,7 +219,7 @@ def test_what_could_not_be_looked_for_is_said() -> None:
         inner=Column(np.ones(N, int), "count"),
     )
     report = found(bare, unseen={"stolen": "the machine does not tell"})
-    assert set(report.not_seen) == {"preempted", "run queue", "faults", "collected", "stolen", "throttled"}
+    assert set(report.not_seen) == {"preempted", "run queue", "blocked", "faults", "collected", "stolen", "throttled"}
     assert report.not_seen["stolen"] == "the machine does not tell"
     assert (report.explained, report.unexplained) == ({}, 20)
 
@@ -316,29 +333,23 @@ def test_live_fresh_pages_are_touched_every_hundred_and_fiftieth_call() -> None:
     assert "collected" not in report.explained
 
 
-def _burn(cpu: int, ready: Any) -> None:
-    os.sched_setaffinity(0, {cpu})
-    ready.set()
-    while True:
-        spin()
+_BURN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print('ready', flush=True)\nwhile True: pass"
 
 
 def test_live_a_busy_neighbour_on_the_same_cpu() -> None:
     before = os.sched_getaffinity(0)
     cpu = min(before)
-    context = multiprocessing.get_context("spawn")
-    ready = context.Event()
-    neighbour = context.Process(target=_burn, args=(cpu, ready), daemon=True)
+    neighbour = subprocess.Popen([sys.executable, "-c", _BURN, str(cpu)], stdout=subprocess.PIPE)
+    assert neighbour.stdout is not None
     os.sched_setaffinity(0, {cpu})
     try:
-        neighbour.start()
-        assert ready.wait(60)
+        assert neighbour.stdout.readline() == b"ready\n"
         # Shorter than a turn of the scheduler, so that most calls are left alone; not by much, since the kernel likes to switch where the
         # counters are read, between two calls.
         report = measured(lambda: spin(30_000), 1000)
     finally:
         neighbour.kill()
-        neighbour.join()
+        neighbour.communicate()
         os.sched_setaffinity(0, before)
     assert report.explained.get("preempted", 0) + report.explained.get("run queue", 0) > report.slowest / 2
     assert report.explained.get("preempted", 0) > 0

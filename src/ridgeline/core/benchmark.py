@@ -195,7 +195,7 @@ class TailReport(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         slowest: calls looked at, the slowest 1 %.
         threshold_s: from which time on a call is one of them.
-        explained: reason (`input`, `preempted`, `run queue`, `faults`, `collected`, `stolen`, `throttled`) → calls among the slowest that it
+        explained: reason (`input`, `preempted`, `run queue`, `blocked`, `faults`, `collected`, `stolen`, `throttled`) → calls among the slowest that it
             explains; a call may have several.
         usual: reason → part of all other calls in which the same was seen.
         unexplained: calls of which nothing was seen.

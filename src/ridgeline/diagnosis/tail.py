@@ -1,11 +1,11 @@
 """The slowest 1 % of the calls: what was seen in them that can be why.
 
-A reason whose seconds are known (waiting for a CPU, collecting garbage) explains a call where what it took beyond the usual is at least half of what
-the call took beyond the median, and no more than the call lasted: such things happen in long calls because they are long, so being there proves
-nothing. A reason that is only counted (faults, stolen time, throttling) explains the calls it was seen in if it is found among the slowest more often
-than chance allows (p ≤ 0.01 for each, process by process, so that a slow process is no evidence for what all of its calls have; where counters were
-read around blocks of calls, block by block). A reason that is in every call explains nothing either way. Calls of a slow process or of a large input
-are not mysterious: these are reasons of their own.
+A reason whose seconds are known (waiting for a CPU, blocked in a sleep, for a disk or for another thread, collecting garbage) explains a call where
+what it took beyond the usual is at least half of what the call took beyond the median, and no more than the call lasted: such things happen in long
+calls because they are long, so being there proves nothing. A reason that is only counted (faults, stolen time, throttling) explains the calls it was
+seen in if it is found among the slowest more often than chance allows (p ≤ 0.01 for each, process by process, so that a slow process is no evidence
+for what all of its calls have; where counters were read around blocks of calls, block by block). A reason that is in every call explains nothing
+either way. Calls of a slow process or of a large input are not mysterious: these are reasons of their own.
 """
 
 from __future__ import annotations
@@ -142,6 +142,7 @@ def _reasons(calls: _Calls, missing: dict[str, str]) -> Iterator[_Reason]:
     """Every reason that can be looked for; the others go to `missing` with why not."""
     yield from _levels(calls)
     yield from _waiting(calls, missing)
+    yield from _blocked(calls, missing)
     yield from _faults(calls, missing)
     yield from _collected(calls, missing)
     yield from _flagged(calls, missing)
@@ -185,6 +186,19 @@ def _waiting(calls: _Calls, missing: dict[str, str]) -> Iterator[_Reason]:
     off = np.zeros(len(waited), np.bool_) if taken_off is None else taken_off
     yield _Reason("preempted", off & mattering, off & carried)
     yield _Reason("run queue", ~off & mattering, ~off & carried)
+
+
+def _blocked(calls: _Calls, missing: dict[str, str]) -> Iterator[_Reason]:
+    """Off the CPU without waiting for one: what is left of a call beside its CPU time and its wait in the run queue."""
+    cpu, queue = calls.taken(calls.samples.thread_cpu_s), calls.taken(calls.samples.run_queue_s)
+    if cpu is None or queue is None:
+        missing.setdefault("blocked", "CPU time or waits for a CPU were not told")
+        return
+    # A thread whose CPU time goes on while the machine is taken away, and one whose time does not, look alike: such calls are left to `stolen`.
+    flags = calls.taken(calls.samples.flags)
+    stolen = np.zeros(len(cpu), np.bool_) if flags is None else (flags.astype(np.int64) & FLAG_STOLEN) != 0
+    blocked = np.where(stolen, 0.0, calls.beyond_usual(np.maximum(0.0, calls.lasted - cpu - queue)))
+    yield _Reason("blocked", _mattering(calls, blocked), _carries(calls, blocked))
 
 
 def _faults(calls: _Calls, missing: dict[str, str]) -> Iterator[_Reason]:

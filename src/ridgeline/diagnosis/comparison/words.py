@@ -42,7 +42,7 @@ def headline(
         low, high = interval
         certain = low > 1 or high < 1
         small = f"it differs by {abs(ratio - 1):.2%}, for certain, and by less than the margin" if certain else "no difference beyond the margin"
-        text = f"b is the same as a within {margin:.3g}: {small}: {found}, {sizes}"
+        text = f"b is the same as a within {100 * margin:.3g} %: {small}: {found}, {sizes}"
     elif verdict == "inconclusive":
         text = f"cannot tell: {found}, {sizes}"
     else:
@@ -81,5 +81,5 @@ def undecided(sides: tuple[Side, Side], sizes: tuple[int, int], needed: int | No
         return ()
     more = max(0, needed - min(sizes))
     if not more:
-        return (f"there are enough {names} to find a difference of {margin:.3g} nine times of ten; a smaller one would need more",)
-    return (f"about {needed} {names} a side, {more} more, would find a difference of {margin:.3g} nine times of ten",)
+        return (f"there are enough {names} to find a difference of {100 * margin:.3g} % nine times of ten; a smaller one would need more",)
+    return (f"about {needed} {names} a side, {more} more, would find a difference of {100 * margin:.3g} % nine times of ten",)

@@ -31,7 +31,8 @@ def earlier_words(notebook: Notebook | None, side: LiveSide, machine: Machine, c
                 series = latency_of(notebook.get(summary.id))
                 # Against itself: what is asked for is the spread from process to process, not a verdict.
                 found = compare_series(series, series, confidence=confidence) if series is not None else None
-                if found is not None and found.detectable_ratio is not None and found.side_a is not None:
+                # Of one process there is no spread from process to process.
+                if found is not None and found.detectable_ratio is not None and found.side_a is not None and found.side_a.processes > 1:
                     percent = f"{found.detectable_ratio - 1:.1%}"
                     return (
                         f"note: by run {summary.id}, {found.side_a.processes} processes a side would see a difference of {percent} nine times of ten"
