@@ -32,7 +32,7 @@ class Clock:
 
 class Fakes:
     def __init__(self, clock: Clock) -> None:
-        self.clock, self.cost_s = clock, 1.0
+        self.clock, self.cost_s, self.start_s = clock, 1.0, 0.0
         self.started: list[str] = []
         self.measured: list[str] = []
         self.plans: list[ProcessPlan] = []
@@ -74,14 +74,15 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Fakes:
             times = OverheadTimes(sample_s=1e-7, bare_s=2e-7, batched_iteration_s=3e-9, timer_s=5e-8)
             piece = Piece(rows=rows, counters=b"", block=1, inner=1, gc_before=(0, 0))
             gathered.add(columns_of([piece]), start_ns=start, first_s=0.5, load_s=0.1, overhead=times)
-            return 0.0
+            return state.start_s
 
         def leave(self) -> None:
             self.left = True
             state.leaving += 1
 
         def close(self) -> None:
-            assert self.left and not self.ended
+            assert self.left
+            assert not self.ended
             self.ended = True
             state.leaving -= 1
             state.open -= 1
@@ -171,6 +172,33 @@ def test_what_took_long_to_measure_is_kept_at_once(fakes: Fakes) -> None:
     fakes.cost_s = 2.0
     run_benchmarks([version("a"), version("b")], BenchPlan(processes=1, budget_s=1000), keep=lambda index, one: fakes.log.append("keep"))
     assert fakes.log == ["start", "start", "measure", "keep", "measure", "keep"]
+
+
+def test_handing_over_takes_a_part_of_the_time_however_large_it_is(fakes: Fakes) -> None:
+    kept: list[int] = []
+
+    def keep(index: int, found: Benchmark) -> None:
+        kept.append(len(found.processes))
+        fakes.clock.now += 2.0
+
+    fakes.failing["a"] = [*[None] * 59, KeyboardInterrupt()]
+    with pytest.raises(KeyboardInterrupt):
+        run_benchmarks([version("a")], BenchPlan(processes=100, budget_s=1000.0), keep=keep)
+    # Two seconds a hand-over, one a process: some twenty processes lie between two of them, and the interrupt hands over the rest.
+    assert len(kept) <= 5
+    assert kept[-1] == 59
+
+
+def test_a_version_that_went_well_once_is_not_wrong(fakes: Fakes) -> None:
+    fakes.failing["a"] = [None, None, UsageError("a file", found="none", remedy="look")]
+    (found,) = run_benchmarks([version("a")], BenchPlan(processes=5))
+    assert [bool(record.failure) for record in found.processes] == [False, False, True, False, False]
+
+
+def test_a_start_that_takes_all_of_the_budget_leaves_time_for_calls(fakes: Fakes) -> None:
+    fakes.start_s = 2.0
+    run_benchmarks([version("a")], BenchPlan(budget_s=1.0))
+    assert fakes.plans[-1].most_s >= 0.5
 
 
 def test_a_process_that_fails_is_written_down_and_costs_no_other(fakes: Fakes) -> None:
