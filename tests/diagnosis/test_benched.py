@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ridgeline.core import Benchmark, BenchReport, Column, Overhead, ProcessRecord, Run, Samples, UsageError
-from ridgeline.core.samples import FLAG_THROTTLED, FLAG_WARMUP
+from ridgeline.core.samples import FLAG_GC, FLAG_PREEMPTED, FLAG_STOLEN, FLAG_THROTTLED, FLAG_WARMUP
 from ridgeline.diagnosis.benched import bench_report
 from ridgeline.diagnosis.comparison import compare_series, keys_of, series_of
 from support import facts_by_hand as by_hand
@@ -90,6 +90,51 @@ def test_some_that_never_settle_make_it_inconsistent_and_all_never_steady():
     mixed = bench_report(run(benchmark([*drifting[:2], *(calls(generator) for _ in range(4))])))
     assert mixed.steadiness.state == "inconsistent"
     assert "2 of 6 processes did not settle" in mixed.steadiness.because
+
+
+@pytest.mark.parametrize(("never", "of", "state"), [(1, 10, "steady"), (2, 20, "steady"), (2, 10, "inconsistent"), (1, 9, "inconsistent")])
+def test_one_process_in_ten_that_did_not_settle_is_said_and_changes_nothing(never, of, state):
+    generator = np.random.default_rng(7)
+    drifting = [calls(generator) * np.geomspace(1, 8, 200) for _ in range(never)]
+    report = bench_report(run(benchmark([*drifting, *(calls(generator) for _ in range(of - never))])))
+    assert (report.steadiness.state, report.steadiness.settled) == (state, of - never)
+    assert f"{of - never} of {of} processes settled" in report.steadiness.because or f"{never} of {of} processes did not" in report.steadiness.because
+    assert len(report.process_medians_s) == of - never
+
+
+def test_levels_are_looked_for_among_those_that_settled():
+    generator = np.random.default_rng(8)
+    processes = [calls(generator) * np.geomspace(1, 8, 200), *(calls(generator, 0.01 if index % 2 else 0.015) for index in range(11))]
+    report = bench_report(run(benchmark(processes)))
+    assert report.steadiness.state == "inconsistent"
+    assert report.steadiness.because.startswith("11 of 12 processes settled, at different levels")
+
+
+@pytest.mark.parametrize(("flag", "state", "left_out"), [(FLAG_PREEMPTED, "steady", 25), (FLAG_STOLEN, "steady", 25), (FLAG_GC, "never steady", 0)])
+def test_calls_that_were_disturbed_from_outside_are_not_asked(flag, state, left_out):
+    """Twenty-five late calls are twice as slow: because a neighbour took the CPU, which every one of them says, or for the program's own reasons."""
+    generator, at = np.random.default_rng(9), np.arange(200)
+    slow = (at >= 160) & (at < 185)
+    processes = [calls(generator) * np.where(slow, 2.0, 1.0) for _ in range(6)]
+    report = bench_report(run(benchmark(processes, flags=np.tile(np.where(slow, flag, 0), 6))))
+    assert report.steadiness.state == state
+    assert {process.left_out for process in report.steadiness.processes} == {left_out}
+
+
+def test_where_most_calls_are_disturbed_all_are_asked():
+    generator = np.random.default_rng(10)
+    flags = np.where(np.arange(200) % 3 > 0, FLAG_PREEMPTED, 0)
+    report = bench_report(run(benchmark([np.where(np.arange(200) < 50, 3.0, 1.0) * calls(generator) for _ in range(6)], flags=np.tile(flags, 6))))
+    assert {(process.start, process.left_out) for process in report.steadiness.processes} == {(50, 0)}
+
+
+def test_the_start_is_counted_among_all_calls():
+    """Every fourth call of the first sixty was preempted; the warm-up of sixty calls ends at call 60 all the same."""
+    generator = np.random.default_rng(11)
+    at = np.arange(300)
+    flags = np.where((at < 60) & (at % 4 == 1), FLAG_PREEMPTED, 0)
+    report = bench_report(run(benchmark([np.where(at < 60, 3.0, 1.0) * calls(generator, n=300) for _ in range(6)], flags=np.tile(flags, 6))))
+    assert {(process.start, process.left_out) for process in report.steadiness.processes} == {(60, 15)}
 
 
 def test_few_calls_are_too_few_to_say():

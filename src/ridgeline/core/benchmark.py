@@ -138,27 +138,35 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the calls of a process settled: from which call on (from 0, the first call apart), and at which level in seconds."""
+    """Whether the calls of a process settled: from which call on (from 0, the first call apart), and at which level in seconds.
+
+    Args:
+        left_out: calls that were disturbed from outside, and so were not asked.
+    """
 
     process: int
     state: SteadyState
     start: int | None = None
     level_s: float | None = None
+    left_out: int = 0
 
 
 class Steadiness(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a benchmark has one steady state.
 
     Args:
-        state: `steady`; `never steady` where no process settled; `inconsistent` where some processes settled and others did not, or they settled
-            at different levels; `too few calls`; `does not apply` where every call is a process of its own.
+        state: `steady` where at least nine processes in ten settled, at one level; `never steady` where none did; `inconsistent` where some settled
+            and more than one in ten did not, or they settled at different levels; `too few calls`; `does not apply` where every call is a
+            process of its own.
         processes: each.
+        settled: processes that did.
         levels_s: the different levels, in seconds, where there are several.
         because: one sentence.
     """
 
     state: Literal["steady", "never steady", "inconsistent", "too few calls", "does not apply"]
     processes: tuple[ProcessState, ...] = ()
+    settled: int = 0
     levels_s: tuple[float, ...] = ()
     because: str = ""
 
@@ -195,8 +203,8 @@ class TailReport(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         slowest: calls looked at, the slowest 1 %.
         threshold_s: from which time on a call is one of them.
-        explained: reason (`input`, `preempted`, `run queue`, `blocked`, `faults`, `collected`, `stolen`, `throttled`) → calls among the slowest that it
-            explains; a call may have several.
+        explained: reason (`input`, `preempted`, `run queue`, `blocked`, `faults`, `collected`, `stolen`, `throttled`) → calls among the slowest
+            that it explains; a call may have several.
         usual: reason → part of all other calls in which the same was seen.
         unexplained: calls of which nothing was seen.
         not_seen: reasons that cannot be looked for here, and why.

@@ -1,15 +1,21 @@
 """Whether a benchmark has one steady state: of each process whether and where it settled, and of all whether at one level.
 
 What is called `inconsistent` is that some processes settle and others do not, or that they settle at different levels: then neither one number nor
-more calls of one process describe the benchmark. Source: L. Traini et al., Empirical Software Engineering 28, 2022 (the classes); the levels
-are those of `stats.levels`.
+more calls of one process describe the benchmark. Two things must not be taken for it. Calls that were disturbed from outside (preempted, waiting
+for a CPU, in time that was stolen or throttled) say nothing about whether the program settled, and are left out where enough others are left. And
+one process in ten that did not settle is what a passing neighbour makes of a program that does: it is counted and said, and changes no verdict.
+Source: L. Traini et al., Empirical Software Engineering 28, 2022 (the classes); the levels are those of `stats.levels`.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from ridgeline.core import Benchmark, ProcessState, Steadiness
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import Benchmark, ProcessState, Samples, Steadiness
+from ridgeline.core.samples import FLAG_PREEMPTED, FLAG_STOLEN, FLAG_THROTTLED
 from ridgeline.core.units import format_quantity
 from ridgeline.stats import LEAST_STEADY, Level, levels, steady_start
 
@@ -17,6 +23,11 @@ __all__ = ["steadiness_of"]
 
 #: Fewest calls of which `never steady` is said: of fewer nobody can tell warm-up from noise.
 _LEAST = 2 * LEAST_STEADY
+#: One process in so many may not settle without the benchmark being called inconsistent.
+_ONE_IN = 10
+#: A call that waited for a CPU for this part of its time is disturbed; it is left out if at least this part of the calls of its process is left.
+_WAITED, _LEFT = 0.05, 0.5
+_OUTSIDE = FLAG_PREEMPTED | FLAG_STOLEN | FLAG_THROTTLED
 
 
 def steadiness_of(bench: Benchmark) -> Steadiness:
@@ -25,32 +36,55 @@ def steadiness_of(bench: Benchmark) -> Steadiness:
     Args:
         bench: calls of the warm-up among its samples.
     """
-    wall, process = bench.samples.wall_s.values, bench.samples.process.values
-    states = tuple(_state(int(index), wall[process == index]) for index in np.unique(process))
+    samples, process = bench.samples, bench.samples.process.values
+    wall, disturbed = samples.wall_s.values, _disturbed(samples)
+    states = tuple(_state(int(index), wall[process == index], disturbed[process == index]) for index in np.unique(process))
     judged = [state for state in states if state.state != "too few calls"]
     if not judged:
         return Steadiness(state="too few calls", processes=states, because=f"no process made {_LEAST} calls")
-    never = [state for state in judged if state.state == "never steady"]
-    if never:
-        some = len(never) < len(judged)
-        because = f"{len(never)} of {len(judged)} processes did not settle"
-        return Steadiness(state="inconsistent" if some else "never steady", processes=states, because=because)
-    found = levels([state.level_s for state in judged if state.level_s is not None])
+    settled = [state.level_s for state in judged if state.level_s is not None]
+    never = len(judged) - len(settled)
+    counts = f"all {len(judged)} processes" if not never else f"{len(settled)} of {len(judged)} processes"
+    if never * _ONE_IN > len(judged):
+        return Steadiness(
+            state="inconsistent" if settled else "never steady",
+            processes=states,
+            settled=len(settled),
+            because=f"{never} of {len(judged)} processes did not settle",
+        )
+    found = levels(settled)
     if found:
-        return Steadiness(state="inconsistent", processes=states, levels_s=tuple(level.value for level in found), because=_at(found))
-    return Steadiness(state="steady", processes=states, because=f"all {len(judged)} processes settled at one level")
+        at = tuple(level.value for level in found)
+        return Steadiness(state="inconsistent", processes=states, settled=len(settled), levels_s=at, because=f"{counts} settled, {_at(found)}")
+    return Steadiness(state="steady", processes=states, settled=len(settled), because=f"{counts} settled at one level")
+
+
+def _disturbed(samples: Samples) -> NDArray[np.bool_]:
+    """Calls that something outside of the process held up, shape (n,)."""
+    found = np.zeros(len(samples), np.bool_)
+    if samples.flags is not None:
+        found |= (samples.flags.values.astype(np.int64) & _OUTSIDE) != 0
+    if samples.run_queue_s is not None:
+        found |= samples.run_queue_s.values > _WAITED * samples.wall_s.values * samples.inner.values
+    return found
 
 
 def _at(found: tuple[Level, ...]) -> str:
     gathered = ", ".join(f"{format_quantity(level.value, 's')} ({level.share:.0%} of the processes)" for level in found)
-    return f"every process settled, at different levels: {gathered}"
+    return f"at different levels: {gathered}"
 
 
-def _state(index: int, calls: np.ndarray) -> ProcessState:
-    timed = calls[calls > 0]
+def _state(index: int, calls: NDArray[Any], disturbed: NDArray[np.bool_]) -> ProcessState:
+    timed = np.flatnonzero(calls > 0)
     if timed.size < _LEAST:
         return ProcessState(process=index, state="too few calls")
-    start = steady_start(timed)
+    kept = timed[~disturbed[timed]]
+    if kept.size < max(_LEAST, _LEFT * timed.size):
+        kept = timed
+    left_out = timed.size - kept.size
+    start = steady_start(calls[kept])
     if start is None:
-        return ProcessState(process=index, state="never steady")
-    return ProcessState(process=index, state="steady", start=start, level_s=float(np.median(timed[start:])))
+        return ProcessState(process=index, state="never steady", left_out=left_out)
+    level_s = float(np.median(calls[kept[start:]]))
+    # Steady from the first call that was looked at is steady from the first call.
+    return ProcessState(process=index, state="steady", start=int(kept[start]) if start else 0, level_s=level_s, left_out=left_out)
