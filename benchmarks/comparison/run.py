@@ -1,7 +1,8 @@
 """Comparisons of known truth: how often equal code is called different, and how often a true 1 % or 2 % is found, in how long.
 
-Every comparison is a line of a journal as soon as it is done; an interrupted run goes on where it stopped. Workloads take turns, so that whatever the
-machine does meets all alike. The rules of other tools are applied to the very samples that were recorded.
+Each comparison is a whole command, `ridgeline compare A B`, from the start of its process to its end, as a person waits for it. Every one is a line
+of a journal as soon as it is done; an interrupted run goes on where it stopped. Workloads take turns, so that whatever the machine does meets all
+alike. The rules of other tools are applied to the very samples that were recorded.
 
     python benchmarks/comparison/run.py [--pairs N] [--power N] [--neighbour N] [--only KIND …] [--journal FILE]
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import multiprocessing
+import os
 import subprocess
 import sys
 import tempfile
@@ -25,19 +27,22 @@ from numpy.typing import NDArray
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
 from peers import PEERS  # noqa: E402
-from workloads import KINDS  # noqa: E402
+from workloads import KINDS, target  # noqa: E402
 
 from journal import append, read  # noqa: E402
 from ridgeline.core import Comparison, Run  # noqa: E402
-from ridgeline.flows.compare import compare  # noqa: E402
+from ridgeline.core.documents import decode  # noqa: E402
 from ridgeline.notebook import Notebook  # noqa: E402
 from ridgeline.stats import wilson_interval  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKLOADS = Path(__file__).resolve().parent / "workloads.py"
-#: What is compared with `base` → (seconds allowed, the true ratio).
+HERE = Path(__file__).resolve().parent
+#: What is compared with `base` → (seconds allowed for the whole command, the true ratio).
 TRUTHS: dict[str, tuple[float, float]] = {"twin": (20.0, 1.0), "plus_1": (20.0, 1.01), "plus_2": (10.0, 1.02)}
 _BUSY_S, _IDLE_S = 0.2, 0.3
+#: Seconds of a command that are not for measuring: starting and loading ridgeline, and saying what was found.
+_AROUND_S = 0.6
+_LONGEST_S = 600.0
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,12 +104,11 @@ def one(kind: str, truth: str, repetition: int, count: int, at: str, seconds: fl
     labels = ("base", truth) if truth != "twin" or repetition % 2 == 0 else (truth, "base")
     before = time.monotonic()
     try:
-        with tempfile.TemporaryDirectory() as folder, Notebook.open(Path(folder) / "runs.sqlite") as notebook:
-            texts = [f"{WORKLOADS}:{kind}_{label}" for label in labels]
-            found = compare(texts[0], texts[1], time_budget_s=budget_s, seed=repetition, notebook=notebook)
+        with tempfile.TemporaryDirectory() as folder:
+            found = _command([target(kind, label) for label in labels], max(1.0, budget_s - _AROUND_S), repetition, Path(folder) / "runs.sqlite")
             wall_s = time.monotonic() - before
-            assert isinstance(found, Comparison)
-            sides = [_processes(notebook.get(str(run))) for run in (found.run_a, found.run_b)]
+            with Notebook.open(Path(folder) / "runs.sqlite") as notebook:
+                sides = [_processes(notebook.get(str(run))) for run in (found.run_a, found.run_b)]
     except Exception as error:  # one broken pair must not cost the others; it is counted
         return msgspec.structs.replace(line, error=f"{type(error).__name__}: {error}", seconds=time.monotonic() - before)
     ends = found.ratio_ci or (None, None)
@@ -122,6 +126,15 @@ def one(kind: str, truth: str, repetition: int, count: int, at: str, seconds: fl
         medians_b=tuple(float(np.median(process)) for process in sides[1]),
         peers={name: rule(sides[0], sides[1]) for name, rule in PEERS.items()},
     )
+
+
+def _command(texts: Sequence[str], seconds: float, seed: int, notebook: Path) -> Comparison:
+    """What the command says of two targets."""
+    line = [sys.executable, "-m", "ridgeline", "compare", *texts, "--json", "--time-budget", f"{seconds:g}", "--seed", str(seed)]
+    done = subprocess.run(line, capture_output=True, timeout=_LONGEST_S, env={**os.environ, "RIDGELINE_NOTEBOOK": str(notebook)}, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or f"exit code {done.returncode}")
+    return decode(done.stdout, Comparison)
 
 
 def _processes(run: Run) -> list[NDArray[np.float64]]:
@@ -163,16 +176,17 @@ def _power(lines: Sequence[Line]) -> Iterable[str]:
         return
     yield "True slowdowns: found"
     yield ""
-    yield "| rule | truth | pairs | found slower | share (95 %) |"
-    yield "|---|---|---:|---:|---|"
+    yield "| rule | truth | pairs | found slower | share (95 %) | processes a side | seconds, median and most |"
+    yield "|---|---|---:|---:|---|---:|---|"
     for truth in dict.fromkeys(line.truth for line in slower):
         these = [line for line in slower if line.truth == truth]
         label = f"{100 * (TRUTHS[truth][1] - 1):.0f} % in {TRUTHS[truth][0]:.0f} s"
-        yield _counted(f"ridgeline compare | {label}", these, lambda line: line.verdict == "slower")
+        yield f"{_counted(f'ridgeline compare | {label}', these, lambda line: line.verdict == 'slower')} {_spent(these)}"
         for kind in dict.fromkeys(line.kind for line in these):
-            yield _counted(f"· {kind} | {label}", [line for line in these if line.kind == kind], lambda line: line.verdict == "slower")
+            own = [line for line in these if line.kind == kind]
+            yield f"{_counted(f'· {kind} | {label}', own, lambda line: line.verdict == 'slower')} {_spent(own)}"
         for name in PEERS:
-            yield _counted(f"{name} | {label}", these, lambda line, name=name: line.peers.get(name, False))
+            yield f"{_counted(f'{name} | {label}', these, lambda line, name=name: line.peers.get(name, False))} | |"
     yield ""
     for truth in dict.fromkeys(line.truth for line in slower):
         these = [line for line in slower if line.truth == truth]
@@ -180,6 +194,12 @@ def _power(lines: Sequence[Line]) -> Iterable[str]:
         wrong = sum(line.verdict == "faster" for line in these)
         yield f"{truth}: {_times(these)} The truth in the interval: {covered} of {len(these)}; called faster: {wrong}."
     yield ""
+
+
+def _spent(lines: Sequence[Line]) -> str:
+    """Two more cells: processes a side, and the seconds of whole commands."""
+    seconds = [line.seconds for line in lines]
+    return f"{np.median([line.processes for line in lines]):.0f} | {np.median(seconds):.1f}, {max(seconds):.1f} |"
 
 
 def _times(lines: Sequence[Line]) -> str:

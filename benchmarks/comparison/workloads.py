@@ -1,19 +1,17 @@
 """Small workloads of several kinds, each with 1 % and 2 % more of the same work: what `plus_2` does more is true by construction.
 
-Each takes about a millisecond and returns nothing, so that no result tells the versions apart.
+Each takes about a millisecond and returns nothing, so that no result tells the versions apart. Those of numpy stand in `numpy_workloads.py`: the
+others do not wait for it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
-import numpy as np
+__all__ = ["KINDS", "target", "targets_of"]
 
-__all__ = ["KINDS"]
-
-_MATRIX = np.random.default_rng(1).standard_normal((64, 64)).astype(np.float32)
-_STREAM = np.ones(1_100_000, np.float32)
 _TEXT = json.dumps({"rows": [{"id": index, "name": f"row {index}", "values": [index, index + 1]} for index in range(8)]})
 _WORDS = [f"word{index * 7919 % 4001}" for index in range(40)]
 
@@ -30,17 +28,6 @@ def _objects(units: int) -> None:
         sum(row["place"] for row in rows)
 
 
-def _matrices(units: int) -> None:
-    for _ in range(units):
-        _MATRIX @ _MATRIX
-
-
-def _stream(units: int) -> None:
-    # 40 KB a unit, so that a part of the array more is a part of the bytes more.
-    for start in range(0, 10_000 * units, 10_000):
-        _STREAM[start : start + 10_000].sum()
-
-
 def _parsing(units: int) -> None:
     for _ in range(units):
         json.loads(_TEXT)
@@ -51,17 +38,26 @@ def _sorting(units: int) -> None:
         sorted(_WORDS)
 
 
-KINDS: dict[str, Callable[[int], None]] = {
-    "interpreter": _interpreter,
-    "objects": _objects,
-    "matrices": _matrices,
-    "stream": _stream,
-    "parsing": _parsing,
-    "sorting": _sorting,
+#: Kind → the file beside this one that holds it.
+KINDS = {
+    "interpreter": "workloads.py",
+    "objects": "workloads.py",
+    "matrices": "numpy_workloads.py",
+    "stream": "numpy_workloads.py",
+    "parsing": "workloads.py",
+    "sorting": "workloads.py",
 }
 
 
-# ---- the targets: file.py:KIND_base and so on ----------------------------------------------------------------------------------------
+def target(kind: str, label: str) -> str:
+    """A version of a kind, as the command line takes it: `base`, its `twin`, or `plus_1` and `plus_2`."""
+    return f"{Path(__file__).with_name(KINDS[kind])}:{kind}_{label}"
+
+
+def targets_of(kinds: dict[str, Callable[[int], None]]) -> dict[str, Callable[[], None]]:
+    """Every version of some kinds by its name. A unit is never divided: 101 of them are 1 % more than 100."""
+    sizes = (("base", 100), ("twin", 100), ("plus_1", 101), ("plus_2", 102))
+    return {f"{name}_{label}": _of(kind, units) for name, kind in kinds.items() for label, units in sizes}
 
 
 def _of(kind: Callable[[int], None], units: int) -> Callable[[], None]:
@@ -71,7 +67,4 @@ def _of(kind: Callable[[int], None], units: int) -> Callable[[], None]:
     return workload
 
 
-# A unit is never divided: 101 of them are 1 % more than 100.
-for _name, _kind in KINDS.items():
-    for _label, _units in (("base", 100), ("twin", 100), ("plus_1", 101), ("plus_2", 102)):
-        globals()[f"{_name}_{_label}"] = _of(_kind, _units)
+globals().update(targets_of({"interpreter": _interpreter, "objects": _objects, "parsing": _parsing, "sorting": _sorting}))
