@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,6 +102,8 @@ def test_a_run_that_was_interrupted_is_kept_and_goes_on(target: str, book: Noteb
     assert after.bench.samples.process.values.tolist() == [index for index in range(5) for _ in range(10)]
     assert after.bench.samples.wall_s.values[:20].tolist() == before.bench.samples.wall_s.values.tolist()
     assert (np.diff(after.bench.samples.start_s.values) > 0).all()
+    assert "2 fresh processes" in str(after.method)
+    assert "later 3 fresh processes" in str(after.method)
     with pytest.raises(UsageError, match="all of them there"):
         flow.bench(target, processes=5, samples=10, notebook=book, resume=before.id)
 
@@ -114,6 +117,24 @@ def test_only_a_benchmark_of_the_same_target_goes_on(target: str, book: Notebook
     report = flow.bench(target, processes=1, samples=5, notebook=book)
     with pytest.raises(UsageError, match="broken"):
         flow.bench(target.replace(":work", ":broken"), resume=report.run, notebook=book)
+
+
+@pytest.mark.parametrize("change", ["file", "threads", "cache", "software"])
+def test_a_run_of_something_else_does_not_go_on(tmp_path: Path, book: Notebook, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    file = tmp_path / "changing.py"
+    file.write_text("def work():\n    return sum(range(1000))\n")
+    before = flow.bench(f"{file}:work", processes=1, samples=5, notebook=book)
+    options: dict[str, Any] = {"threads": 2} if change == "threads" else {"cache": "cold"} if change == "cache" else {}
+    if change == "file":
+        file.write_text("def work():\n    return sum(range(9000))\n")
+    if change == "software":
+        monkeypatch.setattr("ridgeline.flows.benching.earlier.software_versions", lambda: {"python": "2.7"})
+    with pytest.raises(UsageError, match="one run"):
+        flow.bench(f"{file}:work", processes=2, samples=5, notebook=book, resume=before.run, **options)
+    assert before.run is not None
+    kept = book.get(before.run).bench
+    assert kept is not None
+    assert len(kept.processes) == 1
 
 
 def test_what_can_be_found_is_said_beforehand_once_there_is_an_earlier_run(target: str, book: Notebook) -> None:

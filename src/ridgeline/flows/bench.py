@@ -126,6 +126,8 @@ def _measured(version: Version, plan: BenchPlan, seed: int, record: BenchRecord,
         raise UsageError("a run with processes left to measure", found="all of them there", remedy="ask for more with --processes")
 
     def keep(index: int, found: Benchmark) -> None:
+        if earlier is not None:
+            earlier.refuse_other(found.target)
         record.keep(found)
 
     try:
@@ -133,6 +135,8 @@ def _measured(version: Version, plan: BenchPlan, seed: int, record: BenchRecord,
     except KeyboardInterrupt:
         record.save_now()
         raise
+    if earlier is not None:
+        earlier.refuse_other(found.target)
     return found
 
 

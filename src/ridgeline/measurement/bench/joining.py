@@ -54,7 +54,11 @@ def _samples(earlier: Samples, later: Samples) -> Samples:
         first, second = getattr(earlier, name), getattr(later, name)
         if isinstance(first, Column) or isinstance(second, Column):
             columns[name] = _both(first, second, len(earlier), len(later))
-    return msgspec.structs.replace(later, **columns, method=later.method or earlier.method, timer_s=later.timer_s or earlier.timer_s)
+    return msgspec.structs.replace(later, **columns, method=_said(earlier.method, later.method), timer_s=later.timer_s or earlier.timer_s)
+
+
+def _said(first: str, second: str) -> str:
+    return f"{first}; later {second}" if first and second else first or second
 
 
 def _both(first: Column | None, second: Column | None, of_first: int, of_second: int) -> Column | None:
