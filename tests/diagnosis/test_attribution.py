@@ -228,3 +228,48 @@ def test_lines_that_moved_are_matched_and_a_new_one_is_new():
         PartKey(name="mul@f.py:22", kind="mul", shapes="f[2]"),
     ]
     assert matched(a, b) == ((a[0], b[0]), (a[1], b[2]), (None, b[1]))
+
+
+def test_waiting_of_single_processes_is_what_others_did():
+    a, b = facts(split=(0.0, 0.0, 0.1, 0.4, 0.5), wall_s=1.0), facts(split=(0.0, 0.5, 0.05, 0.2, 0.25), wall_s=2.0)
+    assert not any(part.kind == "waiting" for part in attribute([a], [b], whole(1.0, 0.1)).why)
+    assert any(part.kind == "waiting" for part in attribute([a] * 3, [b] * 3, whole(1.0, 0.1)).why)
+
+
+def test_no_shares_of_a_whole_that_is_hardly_known():
+    a, b = [facts([row("x", 0.1)])] * 3, [facts([row("x", 0.2)])] * 3
+    unsure = Quantity(value=0.1, low=0.01, high=0.9, confidence=0.97, unit="s", source="measured")
+    for known, shares in ((whole(0.1), {1.0, 0.0}), (unsure, {None})):
+        found = attribute(a, b, known).why
+        assert [part.difference_s for part in found] == pytest.approx([0.1, 0.0])
+        assert {part.share if part.share is None else round(part.share, 6) for part in found} == shares
+    assert "10.0 ms to 900 ms" in found[-1].because
+
+
+def test_what_only_one_version_has_is_said_of_a_view_that_is_not_used():
+    a, b = facts([row("x@f.py:1", 0.1, kind="x")], perturbed=True), facts([row("x@f.py:4", 0.1, kind="x"), row("s@f.py:5", 0.5)], perturbed=True)
+    found = attribute([a], [b], whole(0.4))
+    assert found.why == ()
+    assert "over 10 % longer or shorter; only B has s" in found.warnings[0].message
+    back = attribute([b], [a], whole(-0.4))
+    assert "only A has s" in back.warnings[0].message
+
+
+def test_where_nothing_is_named_the_wall_split_of_both_is_said():
+    a, b = facts([row("x", 0.1)], split=(0.0, 0.0, 0.3, 0.01, 0.69)), facts([row("x", 0.1)], split=(0.0, 0.0, 0.3, 0.01, 0.69))
+    found = attribute([a], [b], whole(0.4))
+    assert all(part.kind == "unexplained" for part in found.why)
+    said = {caution.code: caution.message for caution in found.warnings}
+    assert said["wall-split"] == "A: native code 69%, system time 30%; B: native code 69%, system time 30%"
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "sort"),
+    [
+        ("aten::clone", "movement", "layout"), ("aten::clone", "copy", "copy"), ("Transpose", "movement", "layout"),
+        ("Gather", "movement", "operator"), ("numpy.ascontiguousarray", "movement", "layout"), ("aten::_to_copy", "movement", "conversion"), ("Cast", "movement", "conversion"),
+    ],
+)  # fmt: skip
+def test_a_copy_into_another_order_is_layout(kind, group, sort):
+    (part,) = parts_of(facts([row("x", 0.1, kind=kind, group=group)]), "operators")
+    assert part.sort == sort

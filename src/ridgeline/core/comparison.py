@@ -73,7 +73,7 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True):
         name: of the part.
         a_s, b_s: seconds a call in each version; null where a side does not have it.
         difference_s: b − a, with its interval.
-        share: of the whole difference, below 0 where it goes the other way; null where the difference is not told from noise.
+        share: of the whole difference, below 0 where it goes the other way; null where the whole is not known to within half of itself.
         because: one sentence.
         level: the instrument's view that it is a part in: `wall`, `stages`, `operators`, `kernels`. Each view divides the same difference, so that
             parts of one add up and parts of two do not.

@@ -21,7 +21,7 @@ from ridgeline.core import Caution, Contribution, Facts, Quantity
 from ridgeline.core.units import format_quantity
 
 from .matching import matched
-from .parts import VIEWS, Part, PartKey, parts_of, view_perturbed
+from .parts import SPLIT_KINDS, VIEWS, Part, PartKey, parts_of, view_perturbed
 
 __all__ = ["Attribution", "attribute"]
 
@@ -30,9 +30,15 @@ _CONFIDENCE = 0.95
 _REPLICATES = 3
 #: A part under this share of the whole difference explains nothing.
 _LEAST_SHARE = 0.01
+#: The whole is known well enough for shares of it where its interval stays within this part of it.
+_KNOWN = 0.5
 #: Parts may explain this share more than the whole, or of its opposite, before they are taken for another moment's.
 _OVER = 0.5
+#: Parts of the wall from which on they are said, and names of parts that only one version has.
+_SAID_SHARE, _SAID_NAMES = 0.02, 4
 _TITLES = {"stages": "the stages", "operators": "the operators", "kernels": "the kernels", "wall": "the wall split"}
+
+Pairs = Sequence[tuple[PartKey | None, PartKey | None]]
 
 
 class Attribution(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +66,8 @@ def attribute(a: Sequence[Facts], b: Sequence[Facts], whole: Quantity) -> Attrib
         warnings += [warning] if warning is not None else []
     if not why and not warnings:
         warnings.append(_nothing("no view was taken of both versions"))
+    if all(part.kind == "unexplained" for part in why):
+        warnings += _what_is_known(a, b)
     named = sorted((part for part in why if part.kind != "unexplained"), key=lambda part: -abs(part.difference_s))
     return Attribution(why=(*named, *(part for part in why if part.kind == "unexplained")), warnings=tuple(warnings))
 
@@ -68,25 +76,55 @@ def _nothing(reason: str, what: str = "Nothing") -> Caution:
     return Caution(code="not-attributed", message=f"{what} is attributed: {reason}", effect="where the difference comes from is not known")
 
 
+def _what_is_known(a: Sequence[Facts], b: Sequence[Facts]) -> Iterator[Caution]:
+    """What the time of both went to, where no part of the difference is told from noise."""
+    said = []
+    for name, side in (("A", a), ("B", b)):
+        splits = [facts.wall_split for facts in side if facts.wall_split is not None]
+        shares = {part: float(np.mean([getattr(split, part).value for split in splits])) for part in SPLIT_KINDS} if splits else {}
+        largest = sorted((part for part in shares if shares[part] >= _SAID_SHARE), key=lambda part: -shares[part])
+        said += [f"{name}: {', '.join(f'{SPLIT_KINDS[part]} {shares[part]:.0%}' for part in largest)}"] if largest else []
+    if len(said) == 2:
+        effect = "what the time of a call went to, for what it is worth: no part of it is told to differ"
+        yield Caution(code="wall-split", message="; ".join(said), effect=effect)
+
+
 def _by_view(a: Sequence[Facts], b: Sequence[Facts], view: str, whole: Quantity) -> tuple[list[Contribution], Caution | None]:
     sides = [_Side([parts for parts in (parts_of(facts, view) for facts in side) if parts]) for side in (a, b)]
     if not all(side.processes for side in sides):
         return [], None
-    if any(2 * sum(view_perturbed(facts, view) for facts in side) > len(side) for side in (a, b)):
-        return [], _nothing("taking it made calls over 10 % longer or shorter", f"Nothing by {_TITLES[view]}")
     pairs = matched(sides[0].keys, sides[1].keys)
+    if any(2 * sum(view_perturbed(facts, view) for facts in side) > len(side) for side in (a, b)):
+        return [], _nothing(f"taking it made calls over 10 % longer or shorter{_only(pairs)}", f"Nothing by {_TITLES[view]}")
     found = list(_told(sides[0], sides[1], pairs, view, whole))
     rest = _rest(found, view, whole)
-    if _too_much(rest):
-        reason = f"its parts differ by {1 - (rest.share or 0.0):.0%} of the whole difference: they were taken at another moment than the whole"
+    if _too_much(rest, whole):
+        explained = 1 - rest.difference_s / whole.value
+        reason = f"its parts differ by {explained:.0%} of the whole difference: they were taken at another moment than the whole{_only(pairs)}"
         return [], _nothing(reason, f"Nothing by {_TITLES[view]}")
     return [*found, rest], None
 
 
-def _too_much(rest: Contribution) -> bool:
+def _only(pairs: Pairs) -> str:
+    """Parts that only one version has: that they are there is known, whatever became of their times."""
+    said = []
+    for name, keys in (("A", [ours for ours, theirs in pairs if theirs is None]), ("B", [theirs for ours, theirs in pairs if ours is None])):
+        names = list(dict.fromkeys(key.bare for key in keys if key is not None))
+        more = f" and {len(names) - _SAID_NAMES} more" if len(names) > _SAID_NAMES else ""
+        said += [f"; only {name} has {', '.join(names[:_SAID_NAMES])}{more}"] if names else []
+    return "".join(said)
+
+
+def _too_much(rest: Contribution, whole: Quantity) -> bool:
     """Whether the parts explain far more than there is, or the opposite of it, beyond what their intervals allow."""
     low, high = rest.difference_ci_s or (0.0, 0.0)
-    return not low <= 0.0 <= high and not -_OVER <= (rest.share or 0.0) <= 1 + _OVER
+    return not low <= 0.0 <= high and not -_OVER <= rest.difference_s / whole.value <= 1 + _OVER
+
+
+def _share(difference_s: float, whole: Quantity) -> float | None:
+    """Of the whole difference; `None` where that is not known well enough to divide by."""
+    known = max(abs(whole.high - whole.value), abs(whole.value - whole.low)) <= _KNOWN * abs(whole.value)
+    return difference_s / whole.value if known else None
 
 
 class _Side:
@@ -114,9 +152,6 @@ class _Side:
     def half_width(self, keys: Sequence[PartKey]) -> float:
         """Half the interval inside the processes, of parts together."""
         return float(sum(self.inside[key] for key in keys))
-
-
-Pairs = Sequence[tuple[PartKey | None, PartKey | None]]
 
 
 def _told(a: _Side, b: _Side, pairs: Pairs, view: str, whole: Quantity) -> Iterator[Contribution]:
@@ -154,14 +189,17 @@ def _contribution(a: _Side, b: _Side, pairs: Pairs, tests: int, view: str, whole
     if not abs(difference) > max(half, _LEAST_SHARE * abs(whole.value)):
         return None
     part = a.parts[ours[0]] if ours else b.parts[theirs[0]]
+    if part.sort == "waiting" and view == "wall" and min(a.processes, b.processes) < _REPLICATES:
+        # Of one or two processes it says what other programs did just then.
+        return None
     return Contribution(
         kind=part.sort,
         name=_name(part, len(pairs)),
         a_s=float(before.mean()) if ours else None,
         b_s=float(after.mean()) if theirs else None,
         difference_s=difference,
-        difference_ci_s=(difference - half, difference + half),
-        share=difference / whole.value,
+        difference_ci_s=(float(difference - half), float(difference + half)),
+        share=_share(difference, whole),
         because=_because(a, b, ours, theirs, part),
         level=view,
     )
@@ -211,12 +249,17 @@ def _calls(calls: float) -> str:
 
 def _rest(found: Sequence[Contribution], view: str, whole: Quantity) -> Contribution:
     """What the named parts leave of the whole."""
-    explained = sum(part.difference_s for part in found)
+    explained = math.fsum(part.difference_s for part in found)
     width = math.fsum(part.difference_ci_s[1] - part.difference_s for part in found if part.difference_ci_s)
     left = whole.value - explained
     interval = (whole.low - explained - width, whole.high - explained + width)
     within = "not told from nothing" if interval[0] <= 0 <= interval[1] else "in parts that are not told from noise, or in none"
     explained_share = f"{explained / whole.value:.0%} of {format_quantity(abs(whole.value), 's')}"
+    if _share(left, whole) is None:
+        ends = [format_quantity(abs(end), "s") for end in sorted((whole.low, whole.high), key=abs)]
+        explained_share = (
+            f"{format_quantity(abs(explained), 's')} of a whole that is only known to be {ends[0]} to {ends[1]}, so that no shares are said"
+        )
     return Contribution(
         kind="unexplained",
         name=f"the rest, by {_TITLES[view]}",
@@ -224,7 +267,7 @@ def _rest(found: Sequence[Contribution], view: str, whole: Quantity) -> Contribu
         b_s=None,
         difference_s=left,
         difference_ci_s=interval,
-        share=left / whole.value,
+        share=_share(left, whole),
         because=f"explained: {explained_share}; the rest is {within}",
         level=view,
     )

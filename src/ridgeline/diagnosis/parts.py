@@ -12,8 +12,9 @@ import msgspec
 import numpy as np
 
 from ridgeline.core import Facts, LevelRecord, OperatorRow, OpTable, Quantity, StageTable
+from ridgeline.stats import median_interval
 
-__all__ = ["VIEWS", "Part", "PartKey", "parts_of", "view_perturbed"]
+__all__ = ["SPLIT_KINDS", "VIEWS", "Part", "PartKey", "parts_of", "view_perturbed"]
 
 #: Views in the order in which they are told.
 VIEWS = ("stages", "operators", "kernels", "wall")
@@ -24,9 +25,12 @@ _SPLIT = {
     "interpreter": "in the Python interpreter or in the dispatch of a framework",
     "kernels": "in native code of the program and its libraries",
 }
-_SPLIT_KINDS = {"blocked": "blocked", "waiting": "waiting", "system": "system time", "interpreter": "interpreter", "kernels": "native code"}
+#: Part of the wall split → the sort of difference that it is.
+SPLIT_KINDS = {"blocked": "blocked", "waiting": "waiting", "system": "system time", "interpreter": "interpreter", "kernels": "native code"}
 _LAYOUT = re.compile(r"reorder|transpose|permute|contiguous|layout|moveaxis|swapaxes", re.IGNORECASE)
 _CAST = re.compile(r"\bcast|astype|convert|quantize|_to_copy", re.IGNORECASE)
+#: What copies: where the work is not that of a copy, the result lies in another order.
+_COPIES = re.compile(r"clone|copy|asarray|ascontiguousarray|asfortranarray", re.IGNORECASE)
 #: Where a name says the line of a source file; lines move from version to version.
 _LINE = re.compile(r"@.*$")
 _GROUP_KINDS = {"allocation": "allocation", "python": "interpreter", "blocking": "waiting", "copy": "copy"}
@@ -101,7 +105,9 @@ def _split_parts(facts: Facts) -> tuple[Part, ...]:
     split, samples = facts.wall_split, facts.samples
     if split is None or samples is None or len(samples) == 0:
         return ()
-    wall_s = float(np.median(samples.wall_s.values))
+    walls = samples.wall_s.values
+    wall_s, middle = float(np.median(walls)), median_interval(walls)
+    low_s, high_s = (middle.low, middle.high) if middle is not None else (float(walls.min()), float(walls.max()))
     faults = samples.mean("minor_faults")
     parts = []
     for name, says in _SPLIT.items():
@@ -109,9 +115,9 @@ def _split_parts(facts: Facts) -> tuple[Part, ...]:
         if name == "system" and faults is not None:
             says = f"{says}; {faults:.3g} page faults a call"
         seconds = msgspec.structs.replace(
-            share, value=share.value * wall_s, low=share.low * wall_s, high=share.high * wall_s, unit="s", origin=share.origin or split.how
+            share, value=share.value * wall_s, low=share.low * low_s, high=share.high * high_s, unit="s", origin=share.origin or split.how
         )
-        parts.append(Part(key=PartKey(name=name), sort=_SPLIT_KINDS[name], seconds=seconds, says=says))
+        parts.append(Part(key=PartKey(name=name), sort=SPLIT_KINDS[name], seconds=seconds, says=says))
     return tuple(parts)
 
 
@@ -163,9 +169,10 @@ def _kernel_parts(facts: Facts) -> tuple[Part, ...]:
 def _sort_of(row: OperatorRow) -> str:
     if row.group in _GROUP_KINDS:
         return _GROUP_KINDS[row.group]
-    if _LAYOUT.search(row.kind) or (row.inserted and row.group == "movement"):
-        return "layout"
-    return "conversion" if _CAST.search(row.kind) else "operator"
+    if _CAST.search(row.kind):
+        return "conversion"
+    moved = row.group == "movement" and (row.inserted or _COPIES.search(row.kind))
+    return "layout" if moved or _LAYOUT.search(row.kind) else "operator"
 
 
 def _numbered(key: PartKey, seen: dict[PartKey, int]) -> PartKey:

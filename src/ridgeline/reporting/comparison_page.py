@@ -122,7 +122,7 @@ def _keep_note(found: Comparison) -> str:
 
 def _detectable(found: Comparison) -> Cell:
     if found.detectable_ratio is None:
-        return missing("too few processes for any difference")
+        return missing("too few processes, or they differ too much")
     percent = 100 * (found.detectable_ratio - 1)
     return words(f"{percent:.2g} %" if percent < 99.5 else f"{percent:.0f} %")
 
@@ -209,7 +209,7 @@ def _parts(title: str, parts: Sequence[Contribution]) -> Table:
             number(part.a_s, "s"),
             number(part.b_s, "s"),
             number(part.difference_s, "s", part.difference_ci_s),
-            words(f"{100 * part.share:+.0f} %") if part.share is not None else missing("not told from noise"),
+            words(f"{100 * part.share:+.0f} %") if part.share is not None else missing("the whole is not known well enough"),
             words(part.because),
         )
         for part in parts
