@@ -81,6 +81,7 @@ def test_processes_at_two_levels_are_inconsistent():
     assert report.steadiness.levels_s == pytest.approx((0.01, 0.015), rel=0.03)
     assert [mode.share for mode in report.modes_between] == pytest.approx([0.5, 0.5])
     assert {"inconsistent", "bimodal"} <= codes(report)
+    assert report.detectable_ratio is None
 
 
 def test_some_that_never_settle_make_it_inconsistent_and_all_never_steady():

@@ -284,7 +284,8 @@ def _throttled(samples: Samples) -> int:
 
 def _detectable(medians: Floats) -> float | None:
     """For a comparison with as many processes of another version."""
-    if len(medians) < 2:
+    # Of processes at several levels no spread says what would be seen.
+    if len(medians) < 2 or _modes(medians):
         return None
     spread = mad_sigma(np.log(medians)) * len(medians) / (len(medians) - 0.8)
     ratio = detectable_ratio(spread, len(medians), len(medians), _COMPARED)

@@ -90,6 +90,9 @@ def test_launches_at_two_levels_are_bimodal_between_processes():
     found = compare_series(processes([1.28, 1.282, 1.279, *fast]), processes(np.linspace(0.72, 0.74, 10)))
     warning = next(warning for warning in found.warnings if warning.code == "bimodal")
     assert "bimodal between processes: 730 ms (70%), 1.28 s (30%)" in warning.message
+    # A robust spread is that of one level: it would promise effects that a mixture hides.
+    assert found.detectable_ratio is None
+    assert not any("nine times of ten" in reason for reason in found.reasons)
 
 
 def test_two_models_of_processor_are_not_compared():

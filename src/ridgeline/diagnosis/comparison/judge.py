@@ -82,6 +82,11 @@ class Pair:
         self._cautions = cautions_of(self.sides, self.changed, versions_differ, alike=not self.refused)
         self._effects: dict[float, Effect] = {}
 
+    @property
+    def mixed(self) -> bool:
+        """Whether a side gathers at several levels: then no spread says what more processes would see."""
+        return any(caution.code == "bimodal" for caution in self._cautions)
+
     def effect(self, confidence: float) -> Effect:
         """The effect by the values, which both sides must have."""
         if confidence not in self._effects:
@@ -164,13 +169,13 @@ def _outcome(pair: Pair, margin: float, confidences: tuple[float, float], tail_c
     tail = compare_tails(a, b, tail_confidence)
     low, high = source.intervals[statistic]
     bounded = low > 0 and math.isfinite(high)
-    needed = processes_needed(found.spread, 1 + margin, confidences[0]) if margin > 0 else None
+    needed = processes_needed(found.spread, 1 + margin, confidences[0]) if margin > 0 and not pair.mixed else None
     reasons = (
         headline(verdict, tail.comparison.verdict, source.ratios[statistic], (low, high), sides, margin, statistic),
         *(undecided(sides, found.processes, needed, least_processes(confidences[0]), margin) if verdict == "inconclusive" else ()),
         tail.comparison.reason,
     )
-    detectable = found.detectable_ratio
+    detectable = math.inf if pair.mixed else found.detectable_ratio
     return _Outcome(
         verdict=verdict,
         tail=tail.comparison,
