@@ -131,6 +131,12 @@ def test_as_many_as_fit_but_never_fewer_than_five(fakes: Fakes, budget_s: float,
     assert expected - 1 <= len(found.processes) <= expected + 1
 
 
+def test_where_the_time_is_over_no_more_than_the_fewest_are_measured(fakes: Fakes) -> None:
+    fakes.cost_s = 4.0
+    (found,) = run_benchmarks([version("a")], BenchPlan(budget_s=1.0))
+    assert len(found.processes) == 5
+
+
 def test_as_many_as_were_asked_for_and_no_more(fakes: Fakes) -> None:
     (found,) = run_benchmarks([version("a")], BenchPlan(processes=7, budget_s=1000))
     assert len(found.processes) == 7

@@ -165,7 +165,9 @@ class _Bench:
         cpus = _cpus()
         wanted = list(range(len(self._versions)))
         if len(wanted) == 1 and not self._commands:
-            left = self._plan.most - self._gathered[0].processes
+            # Where the time is over, only what is missing of the fewest.
+            over = time.monotonic() - self._began > self._plan.budget_s
+            left = (self._plan.fewest if over else self._plan.most) - self._gathered[0].processes
             wanted = wanted * max(1, min(cpus, left))
         self._order.shuffle(wanted)
         for first in range(0, len(wanted), cpus):
