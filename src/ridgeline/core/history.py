@@ -86,7 +86,8 @@ class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
         level_runs: how many these are.
         spread: relative standard deviation of a run around that level, steps and drift taken out; null under five runs.
         expected: (low, high) of the next run if nothing changes; null under five runs.
-        confidence: of `expected`.
+        confidence: of `expected`; with an `assured` below it, only if the logarithms of runs are a normal sample.
+        assured: share of next runs in `expected` whatever the noise is, if runs do not depend on one another; null where that is not known.
         left_out: runs without a value.
         because: one sentence.
     """
@@ -105,6 +106,7 @@ class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
     spread: float | None = None
     expected: tuple[float, float] | None = None
     confidence: float = 0.97
+    assured: float | None = None
     left_out: int = 0
     because: str = ""
 

@@ -62,6 +62,7 @@ class Look:
         expected: what a history or a prediction allows.
         comparison: where it was one.
         incomparable: why it cannot be compared; empty where it can.
+        assumes: what the interval takes for granted, for the reader; empty where nothing.
         error: one-sided chance of `worse` where nothing changed.
     """
 
@@ -77,6 +78,7 @@ class Look:
     expected: tuple[float, float] | None = None
     comparison: Comparison | None = None
     incomparable: str = ""
+    assumes: str = ""
 
     @property
     def tail(self) -> TailComparison | None:
@@ -121,7 +123,7 @@ def at_history(line: HistoryLine, b: Series, *, margin: float, error: float = FI
     """
     recent = [point.value for point in line.points[line.changes[-1].index if line.changes else 0 :] if point.value is not None]
     values = np.array(recent, np.float64)
-    level, expected, now, interval = _against(values, line.shape == "drift", b, error)
+    level, expected, now, interval, assured = _against(values, line.shape == "drift", b, error)
     if interval is None:
         return Look(error=error, before=level, now=now, ratio=now / level if now is not None and level else None)
     low, high = _worseness(interval, b.better)
@@ -129,20 +131,21 @@ def at_history(line: HistoryLine, b: Series, *, margin: float, error: float = FI
     return Look(
         error=error, worse=low > 1 and high > 1 + margin, fine=high <= 1 + margin, better=_beyond_margin(_worseness(sure, b.better), margin),
         ratio=now / level if now is not None and level else None, interval=interval, before=level, now=now, expected=expected,
+        assumes="" if assured is not None and assured >= 1 - 2 * error else f"; {values.size} runs are taken to scatter like a normal sample",
     )  # fmt: skip
 
 
 def _against(
     values: NDArray[np.float64], drift: bool, b: Series, error: float
-) -> tuple[float | None, tuple[float, float] | None, float | None, tuple[float, float] | None]:
-    """(level, what is expected of one more run, its median, interval of its ratio to the level)."""
+) -> tuple[float | None, tuple[float, float] | None, float | None, tuple[float, float] | None, float | None]:
+    """(level, what is expected of one more run, its median, interval of its ratio to the level, share of runs that this holds of in any case)."""
     now, now_low, now_high = _median(b, 1 - 2 * error)
-    level, _, expected, _ = expected_next(values, drift=drift, confidence=1 - 2 * error)
+    level, _, expected, _, assured = expected_next(values, drift=drift, confidence=1 - 2 * error)
     if level is None or expected is None or now is None or not level > 0 or not now_low > 0:
-        return level, expected, now, None
+        return level, expected, now, None, assured
     up = math.hypot(math.log(expected[1] / level), math.log(now / now_low))
     down = math.hypot(math.log(level / expected[0]), math.log(now_high / now))
-    return level, expected, now, (now / level * math.exp(-up), now / level * math.exp(down))
+    return level, expected, now, (now / level * math.exp(-up), now / level * math.exp(down)), assured
 
 
 def _beyond_margin(worseness: tuple[float, float], margin: float) -> bool:
@@ -232,7 +235,7 @@ def check_of(
         confidence=1 - 2 * decisive.error, detectable_ratio=compared.detectable_ratio if compared else None, before=decisive.before,
         now=decisive.now, metric=series.metric, unit=series.unit, better=series.better, margin=margin, suspected=suspicious(first, tail=tail),
         tail=decisive.tail, first=first.comparison, second=second.comparison if second else None, expected=decisive.expected,
-        because=_because(verdict, decisive, _how(second, verdict, stored), margin, series),
+        because=_because(verdict, decisive, _how(second, verdict, stored), margin, series) + decisive.assumes,
         warnings=compared.warnings if compared else series.cautions, runs=tuple(runs),
     )  # fmt: skip
 

@@ -4,15 +4,21 @@ One value a run: the run is the unit, since everything that differs from day to 
 is expected of the next run rests on the runs since the last change only, so that a step of long ago does not widen what a gate lets pass. Which
 runs may stand in one history is decided by the keys of their entries; where the entries come from is left to the flow.
 
-Source of the interval of one further value: G. Hahn, W. Meeker, "Statistical Intervals", 1991, §4.7 (prediction interval of a normal sample), on
-logarithms, with values beyond three robust standard deviations pulled in (winsorised).
+What is expected of the next run rests, where there are enough runs, on their order alone: of n + 1 runs that nothing tells apart, the next is as
+likely to be the largest as any other, so that it lies beyond the j-th largest with probability j ÷ (n + 1), whatever the noise is. With fewer runs
+than that takes (66 for 1.5 % a side) it rests on the assumption that their logarithms are a normal sample, and never ends within what was seen. How
+often the next run really lies outside is in the tests, by simulation: on normal noise as often as said; on skewed, spiky or two-mode noise 3 to 8 %
+a side instead of 1.5 % with 5 to 20 runs, and about 2 % from 40 on. So `assured` says beside it what holds without the assumption.
+
+Sources: S. Wilks, Annals of Mathematical Statistics 12, 1941 (order statistics as limits); G. Hahn, W. Meeker, "Statistical Intervals", 1991, §4.7
+(one further value of a normal sample).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +26,31 @@ from numpy.typing import NDArray
 from ridgeline.core import Caution, HistoryChange, HistoryEntry, HistoryLine, HistoryPoint, HistoryReport
 from ridgeline.stats import ChangePoint, history, mad_sigma, theil_sen_slope
 
-__all__ = ["expected_next", "history_report"]
+__all__ = ["Expected", "expected_next", "history_report"]
 
 Floats = NDArray[np.float64]
 #: Runs at one level that an interval of the next is made of.
 _LEAST_RUNS = 5
 #: Values further from the level than this many robust standard deviations are pulled in to there.
 _FAR = 3.0
+
+
+class Expected(NamedTuple):
+    """What the runs at one level, or along one slope, say of the next.
+
+    Attributes:
+        level: of the next run; null without a value.
+        spread: relative standard deviation around it, accidents pulled in; null under five runs, or where a value is not above zero.
+        interval: (low, high) of the next run; null where `spread` is.
+        slope: relative change a run, of a drift only.
+        assured: share of next runs in the interval whatever the noise is, if runs do not depend on one another; null where that is not known.
+    """
+
+    level: float | None = None
+    spread: float | None = None
+    interval: tuple[float, float] | None = None
+    slope: float | None = None
+    assured: float | None = None
 
 
 def history_report(target: str, entries: Sequence[HistoryEntry], *, confidence: float = 0.97) -> HistoryReport:
@@ -70,51 +94,64 @@ def _line(group: Sequence[HistoryEntry], confidence: float) -> HistoryLine:
     changes = tuple(_change(points, change, lower_is_better=first.better == "lower") for change in found.changes)
     start = found.changes[-1].index if found.changes else 0
     recent = values[start:][np.isfinite(values[start:])]
-    level, spread, expected, slope = expected_next(recent, drift=found.shape == "drift", confidence=confidence)
+    level, spread, expected, slope, assured = expected_next(recent, drift=found.shape == "drift", confidence=confidence)
     return HistoryLine(
         name=first.name, metric=first.metric, unit=first.unit, better=first.better, points=points, shape=found.shape, changes=changes,
-        keys=first.keys, drift_per_run=slope, level=level, level_runs=recent.size, spread=spread, expected=expected, confidence=confidence,
-        left_out=sum(point.value is None for point in points), because=_because(found.shape, changes, slope, recent.size),
+        keys=first.keys, drift_per_run=slope, level=level, level_runs=recent.size, spread=spread, expected=expected, assured=assured,
+        confidence=confidence, left_out=sum(point.value is None for point in points), because=_because(found.shape, changes, slope, recent.size),
     )  # fmt: skip
 
 
-def expected_next(
-    values: Floats, *, drift: bool = False, confidence: float = 0.97
-) -> tuple[float | None, float | None, tuple[float, float] | None, float | None]:
-    """(level, relative spread, interval of one further value, relative change a value) of values at one level, or along one slope.
+def expected_next(values: Floats, *, drift: bool = False, confidence: float = 0.97) -> Expected:
+    """What is expected of one further value, of values at one level, or along one slope.
 
     Args:
         values: shape (n,), finite, in order of time, since the last change.
         drift: whether they move all the time; the level then is where the next one is expected.
         confidence: of the interval, two-sided, in (0, 1).
-
-    Returns:
-        Null where there are too few values, where one is not above zero, and the change a value unless `drift`.
     """
     if values.size == 0:
-        return None, None, None, None
+        return Expected()
     if values.size < _LEAST_RUNS or not (values > 0).all():
-        return float(np.median(values)), None, None, None
+        return Expected(level=float(np.median(values)))
+    logs = np.log(values)
+    slope = theil_sen_slope(logs, np.arange(values.size, dtype=np.float64))[0] if drift else 0.0
+    flat = logs - slope * np.arange(values.size)
+    centre = float(np.median(flat)) + slope * values.size
+    (low, high), assured = _normal(flat, 2 if drift else 1, confidence) if drift else _further(flat, confidence)
+    interval = (math.exp(low + slope * values.size), math.exp(high + slope * values.size))
+    return Expected(math.exp(centre), _spread(flat, 2 if drift else 1), interval, math.expm1(slope) if drift else None, assured)
+
+
+def _spread(flat: Floats, fitted: int) -> float:
+    """Standard deviation, values far from the level pulled in."""
+    middle, far = float(np.median(flat)), _FAR * max(mad_sigma(flat), 1e-12)
+    held = np.clip(flat, middle - far, middle + far)
+    return float(np.sqrt(np.sum((held - held.mean()) ** 2) / (flat.size - fitted)))
+
+
+def _further(flat: Floats, confidence: float) -> tuple[tuple[float, float], float | None]:
+    """(interval of one further value, its assured share) of values that nothing tells apart."""
+    # The least bit more: 66 runs times 1.5 % must not come out under one.
+    beyond = int((flat.size + 1) * (1 - confidence) / 2 * (1 + 1e-9))
+    if beyond < 1:
+        return _normal(flat, 1, confidence)
+    ordered = np.sort(flat)
+    return (float(ordered[beyond - 1]), float(ordered[-beyond])), 1 - 2 * beyond / (flat.size + 1)
+
+
+def _normal(flat: Floats, fitted: int, confidence: float) -> tuple[tuple[float, float], float | None]:
+    """The same of a normal sample; what was seen is no news, whatever a normal sample would do."""
     from scipy.special import stdtrit
 
-    logs = np.log(values)
-    at = np.arange(values.size, dtype=np.float64)
-    slope = theil_sen_slope(logs, at)[0] if drift else 0.0
-    flat = logs - slope * at
-    middle = float(np.median(flat))
-    far = _FAR * max(mad_sigma(flat), 1e-12)
-    held = np.clip(flat, middle - far, middle + far)
-    fitted = 2 if drift else 1
-    sigma = float(np.sqrt(np.sum((held - held.mean()) ** 2) / (values.size - fitted)))
+    size = flat.size
     # How uncertain the line is one step beyond its end; for a level the second term falls away.
-    leverage = 1 / values.size + (12 * ((values.size + 1) / 2) ** 2 / values.size**3 if drift else 0.0)
-    half = float(stdtrit(values.size - fitted, (1 + confidence) / 2)) * sigma * math.sqrt(1 + leverage)
-    centre = middle + slope * values.size
-    # What was seen at this level is no news, whatever a normal sample would do: two modes, a long tail. One value in twenty may be an accident.
-    ordered, spare = np.sort(flat - middle), flat.size // 20
-    low, high = min(-half, float(ordered[spare])), max(half, float(ordered[-1 - spare]))
-    interval = (math.exp(centre + low), math.exp(centre + high))
-    return math.exp(centre), sigma, interval, math.expm1(slope) if drift else None
+    leverage = 1 / size + (12 * ((size + 1) / 2) ** 2 / size**3 if fitted == 2 else 0.0)
+    middle = float(flat.mean())
+    sigma = float(np.sqrt(np.sum((flat - middle) ** 2) / (size - fitted)))
+    half = float(stdtrit(size - fitted, (1 + confidence) / 2)) * sigma * math.sqrt(1 + leverage)
+    interval = (min(middle - half, float(flat.min())), max(middle + half, float(flat.max())))
+    return interval, 1 - 2 / (size + 1) if fitted == 1 else None
 
 
 def _change(points: Sequence[HistoryPoint], change: ChangePoint, *, lower_is_better: bool) -> HistoryChange:

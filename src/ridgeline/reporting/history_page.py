@@ -79,7 +79,7 @@ def _section(line: HistoryLine, split_by: Sequence[str]) -> Section:
 
 def _numbers(line: HistoryLine) -> tuple[Pair, ...]:
     few = "under five runs since the last change"
-    expected = f"a run outside of it is news ({100 * line.confidence:g} %)"
+    expected = _how_sure(line)
     pairs = [
         Pair(
             label="level now", cell=number(line.level, line.unit), note=f"{line.level_runs} run{'s' * (line.level_runs != 1)} since the last change"
@@ -97,6 +97,16 @@ def _numbers(line: HistoryLine) -> tuple[Pair, ...]:
         reasons = ", ".join(dict.fromkeys(point.reason for point in line.points if point.value is None))
         pairs.append(Pair(label="left out", cell=words(f"{line.left_out} of {len(line.points)}"), note=reasons))
     return tuple(pairs)
+
+
+def _how_sure(line: HistoryLine) -> str:
+    """What the interval of the next run rests on."""
+    sure = f"{100 * line.confidence:g} % of runs"
+    if line.assured is None:
+        return f"{sure}, if they scatter around it like a normal sample"
+    if line.assured >= line.confidence:
+        return f"{sure}, however they scatter"
+    return f"{sure} if they scatter like a normal sample, {100 * line.assured:.0f} % however they scatter: {line.level_runs} runs are few"
 
 
 def _changes(line: HistoryLine) -> Table:
