@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from ridgeline.core import OutputCheck
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Leaf", "compare", "leaves", "load", "store"]
 
@@ -134,6 +136,8 @@ def _called(leaf: Leaf) -> str:
 
 def _both_float(a: Leaf, b: Leaf) -> bool:
     """Whether both are numbers with a point of the same library."""
+    import numpy as np  # late: results without arrays need none, and it takes longer to load than a process to start
+
     return all(leaf.dtype and np.dtype(leaf.dtype).kind in "fc" for leaf in (a, b)) and a.kind.rpartition(" ")[0] == b.kind.rpartition(" ")[0]
 
 
@@ -157,13 +161,17 @@ def _taken_apart(value: Any, path: str, depth: int) -> Iterator[Leaf]:
     elif value is None or isinstance(value, bool | int | str | bytes | complex):
         yield Leaf(path=path, plain=repr(value))
     elif isinstance(value, float):
+        import numpy as np
+
         yield _array_leaf(np.asarray(value), path, "a float")
     else:
         yield Leaf(path=path, opaque=f"a {type(value).__module__}.{type(value).__qualname__}")
 
 
 def _items(value: Any) -> list[tuple[str, Any]] | None:
-    if isinstance(value, np.ma.MaskedArray):
+    if _is_masked(value):
+        import numpy as np
+
         # What is masked may be anything.
         return [(".data", value.filled(0)), (".mask", np.ma.getmaskarray(value))] if value.dtype.kind in "biufc" else None
     if isinstance(value, list | tuple):
@@ -179,7 +187,11 @@ def _items(value: Any) -> list[tuple[str, Any]] | None:
 
 def _array(value: Any) -> NDArray[Any] | None:
     """The value as an array of numbers; `None` where it is none."""
-    if isinstance(value, np.ma.MaskedArray):
+    if "numpy" not in sys.modules:  # then no value is an array, of whichever library
+        return None
+    import numpy as np
+
+    if _is_masked(value):
         return None
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value)
@@ -190,8 +202,15 @@ def _array(value: Any) -> NDArray[Any] | None:
     return None
 
 
+def _is_masked(value: Any) -> bool:
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
+
+
 def _kind(value: Any) -> str:
     """An array as a person calls it, its number type the last word: `a Tensor of bfloat16`."""
+    import numpy as np
+
     number = str(value.dtype).rpartition(".")[2]
     if type(value) is np.ndarray:
         return f"an array of {number}"
@@ -202,6 +221,8 @@ def _kind(value: Any) -> str:
 
 
 def _tensor(value: Any) -> NDArray[Any] | None:
+    import numpy as np
+
     plain = value.detach().cpu()
     if plain.is_sparse or plain.is_quantized:
         plain = plain.to_dense() if plain.is_sparse else plain.dequantize()
@@ -212,6 +233,8 @@ def _tensor(value: Any) -> NDArray[Any] | None:
 
 
 def _array_leaf(array: NDArray[Any], path: str, kind: str) -> Leaf:
+    import numpy as np
+
     if array.dtype.kind in "OV":
         return Leaf(path=path, opaque=f"an array of {array.dtype}")
     return Leaf(path=path, dtype=array.dtype.str, shape=array.shape, data=np.ascontiguousarray(array).tobytes(), kind=kind)
@@ -227,6 +250,8 @@ def _difference(a: Leaf, b: Leaf, tolerance: float) -> tuple[float, str]:
         return 0.0, f"{a.path} has the shape {b.shape} instead of {a.shape}"
     if a.data == b.data and a.dtype == b.dtype:
         return 0.0, ""
+    import numpy as np
+
     old, new = np.frombuffer(a.data, a.dtype), np.frombuffer(b.data, b.dtype)
     if old.dtype.kind not in "fc" or new.dtype.kind not in "fc":
         wrong = int(np.count_nonzero(old != new))
@@ -250,6 +275,8 @@ def _others(x: NDArray[Any], y: NDArray[Any], largest: float, tolerance: float) 
     """Values that have become others, where they are too many for chance; 0 where they are not, or where digits may be lost."""
     if not 0.0 < tolerance < _LOSSY:
         return 0
+    import numpy as np
+
     sizes, moved = np.abs(x), np.abs(y - x)
     # A lone giant, such as what masks a value out, says nothing of what arithmetic does to the rest.
     largest = min(largest, _GIANT * float(np.median(sizes[sizes > 0])))

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from importlib import import_module
 
 import msgspec
 
-from ridgeline.core import Caution, OutputCheck, RidgelineError, TargetFailed, TargetInfo
+from ridgeline.core import Caution, OutputCheck, RidgelineError, TargetFailed, TargetInfo, plugins
 from ridgeline.machine import Limits, Worker, scratch_folder
 from ridgeline.measurement.agent import ChangedReport, PreparedReport
 from ridgeline.targets import worker_environment
@@ -69,6 +70,7 @@ def first_look(
         kept = str(folder / "outputs")
         # Both start at once: one imports while the other is called.
         with _worker(a) as first_worker, _worker(b) as second_worker:
+            import_module("scipy.special")  # what judging needs and takes long to load, while nothing is measured
             first = _called(first_worker, a, _tree(trees, 0))
             first_worker.call(f"{_AGENT}:keep_outputs", {"path": kept}, int)
             second = _called(second_worker, b, _tree(trees, 1))
@@ -95,11 +97,13 @@ def output_cautions(output: OutputCheck) -> tuple[Caution, ...]:
 def _worker(side: LiveSide) -> AbstractContextManager[Worker]:
     # One hash seed for both, since the order of a set is no difference of the versions.
     environment = {"PYTHONHASHSEED": "0", **process_environment(side)}
-    return Worker(limits=Limits(wall_s=_LONGEST_S), environment=environment, directory=side.directory)
+    return Worker(limits=Limits(wall_s=_LONGEST_S), environment=environment, directory=side.directory, preload=f"{_AGENT}.changed")
 
 
 def _called(worker: Worker, side: LiveSide, tree: Tree | None) -> TargetInfo:
     try:
+        # Looking through the metadata of the environment takes as long as starting: once is enough for all.
+        worker.call("ridgeline.core.plugins:take", {"points": plugins.found(("targets", "synchronisers"))}, type(None))
         seen = worker.call(f"{_AGENT}:prepare_changed", {"spec": side.spec}, ChangedReport)
     except RidgelineError as error:
         raise _of(side, error) from error

@@ -11,17 +11,15 @@ from time import perf_counter  # bound before the target is loaded, which may re
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from ridgeline.core import HotSpots, OutputCheck, TargetFailed, TargetInfo
 from ridgeline.targets import ProcessFlavour, TargetSpec
 from ridgeline.targets import prepare as prepare_target
 from ridgeline.targets.changes import Applied, find
 
-from ..harness import warm_up
+from ..bench.middle import median
 from ..outputs import Leaf, compare, leaves, load, store
 from ..seeding import seed_everything
-from ..stacks import sample_lines
 
 __all__ = [
     "ChangedReport", "ColdReport", "WarmReport", "block", "check_outputs", "first_and_later", "first_lines", "keep_outputs", "prepare_changed",
@@ -102,17 +100,19 @@ def check_outputs(path: str, tolerance: float, any_float: bool = False, later: b
 
 def warm(budget_s: float) -> WarmReport:
     """Call until the times have settled, for at most `budget_s` seconds, a single long call apart."""
+    from ..harness import warm_up  # late: with its statistics it takes long to load, and who only looks at results does not need it
+
     applied = _applied()
     seen = warm_up(applied.call, applied.synchronise, _nanoseconds, 4.0 * budget_s)
     last = seen.seconds[-max(1, len(seen.seconds) // 3) :]
-    return WarmReport(call_s=float(np.median(last)), calls=len(seen.seconds), steady=seen.steady)
+    return WarmReport(call_s=median(last), calls=len(seen.seconds), steady=seen.steady)
 
 
 def block(calls: int, skip: int) -> list[float]:
     """Seconds an item of `calls` calls in a row, after `skip` calls whose times are thrown away: caches and threads come back in those."""
     applied = _applied()
     call, synchronise, items = applied.call, applied.synchronise, applied.items
-    walls = np.zeros(calls)
+    walls = [0.0] * calls
     for index in range(-skip, calls):
         before = perf_counter()
         result = call()
@@ -121,7 +121,7 @@ def block(calls: int, skip: int) -> list[float]:
         after = perf_counter()
         if index >= 0:
             walls[index] = after - before
-    return [float(wall) / items for wall in walls]
+    return [wall / items for wall in walls]
 
 
 def first_and_later(spec: TargetSpec, calls: int) -> ColdReport:
@@ -139,6 +139,8 @@ def first_and_later(spec: TargetSpec, calls: int) -> ColdReport:
 
 def first_lines(spec: TargetSpec) -> HotSpots:
     """Sampled lines of the user's own functions while the target is prepared and called for the first time in this process."""
+    from ..stacks import sample_lines
+
     files = [spec.path] if spec.path and spec.path.endswith(".py") else []
     seen = sample_lines(lambda: prepare_target(spec), seconds=0.0, user_files=files)
     # What runs at the level of a module is loading, which is timed apart.
