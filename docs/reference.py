@@ -53,7 +53,7 @@ def _signature(name: str, thing: object) -> list[str]:
         return [f"{name} = {thing!r}" if isinstance(thing, int | float) else name]
     try:
         signature = _without_state(inspect.signature(thing))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, NameError):  # the last: a type that is imported for type checkers only
         return [f"{kind}{name}"]
     text = _plain(str(signature))
     if len(kind) + len(name) + len(text) <= _WIDTH:
