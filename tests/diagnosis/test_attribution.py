@@ -267,7 +267,8 @@ def test_where_nothing_is_named_the_wall_split_of_both_is_said():
     ("kind", "group", "sort"),
     [
         ("aten::clone", "movement", "layout"), ("aten::clone", "copy", "copy"), ("Transpose", "movement", "layout"),
-        ("Gather", "movement", "operator"), ("numpy.ascontiguousarray", "movement", "layout"), ("aten::_to_copy", "movement", "conversion"), ("Cast", "movement", "conversion"),
+        ("Gather", "movement", "operator"), ("numpy.ascontiguousarray", "movement", "layout"),
+        ("aten::_to_copy", "movement", "conversion"), ("Cast", "movement", "conversion"),
     ],
 )  # fmt: skip
 def test_a_copy_into_another_order_is_layout(kind, group, sort):
