@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -238,3 +241,54 @@ def test_a_start_of_pytest_loads_nothing_of_ours_but_the_plugin() -> None:
     assert {name for name in loaded if name.startswith("ridgeline")} == {
         "ridgeline", "ridgeline.pytest_plugin", "ridgeline.pytest_plugin.plugin",
     }  # fmt: skip
+
+
+def _while_it_times(pytester: pytest.Pytester, sent: signal.Signals) -> tuple[int, int]:
+    """(exit code of the session, id of its process that timed), where a signal came while one call took for ever."""
+    place = pytester.path / "timing"
+    pytester.makepyfile(
+        f"""
+        import os, time
+        calls = []
+
+        def work():
+            calls.append(1)
+            if len(calls) > 1:
+                with open({str(place)!r} + "~", "w") as file:
+                    file.write(str(os.getpid()))
+                os.replace({str(place)!r} + "~", {str(place)!r})
+                time.sleep(600)
+
+        def test_work(ridgeline):
+            ridgeline(work)
+        """
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "--ridgeline", "--ridgeline-processes=2", "--ridgeline-json=out.json"]
+    session = subprocess.Popen(command, cwd=pytester.path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+    try:
+        while not place.exists():
+            assert session.poll() is None
+            time.sleep(0.02)
+        session.send_signal(sent)
+        return session.wait(60), int(place.read_text())
+    finally:
+        session.kill()
+        session.wait()
+
+
+def test_an_interrupt_while_it_times_is_one_for_the_exit_code_too(pytester: pytest.Pytester) -> None:
+    code, _ = _while_it_times(pytester, signal.SIGINT)
+    assert code == pytest.ExitCode.INTERRUPTED
+    assert [caution.code for caution in _series(pytester.path / "out.json").cautions] == ["process-failed"]
+
+
+def test_a_session_that_is_killed_takes_its_process_with_it(pytester: pytest.Pytester) -> None:
+    code, timing = _while_it_times(pytester, signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    for _ in range(500):
+        # A process that ended and that nobody has waited for yet is one that ended.
+        if not Path(f"/proc/{timing}").exists() or "State:\tZ" in Path(f"/proc/{timing}/status").read_text():
+            return
+        time.sleep(0.02)
+    os.kill(timing, signal.SIGKILL)
+    pytest.fail("the process goes on without the session")

@@ -124,6 +124,9 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.stash[_STATE] = state
     if state.child:
+        from .processes import end_with_parent
+
+        end_with_parent()
         _quieten(config)
     if not state.wanted:
         if state.json:

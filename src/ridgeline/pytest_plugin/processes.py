@@ -6,7 +6,10 @@ folder. Every test's result is on the disk when the next begins: an interrupt or
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -17,17 +20,25 @@ import pytest
 
 from .timed import Timing
 
-__all__ = ["Process", "keep", "run_processes", "tests_of"]
+__all__ = ["Process", "end_with_parent", "keep", "run_processes", "tests_of"]
 
 _TESTS, _RESULTS, _SAID = "tests.json", "results.jsonl", "said.txt"
 _TAIL = 300
+_SET_PARENT_DEATH_SIGNAL = 1
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
-    """What one fresh process found; `failure` says what else happened in it, in one line."""
+    """What one fresh process found; `failure` says what else happened in it, in one line; `interrupted`: this session was, while it ran."""
 
     timings: tuple[Timing, ...]
     failure: str = ""
+    interrupted: bool = False
+
+
+def end_with_parent() -> None:
+    """Have this process killed where the session that started it is (prctl(2), PR_SET_PDEATHSIG): nobody would read what it finds."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
 
 
 def tests_of(folder: str) -> frozenset[str]:
@@ -59,7 +70,7 @@ def run_processes(config: pytest.Config, tests: Sequence[str], count: int, folde
         try:
             code = _run(config, place)
         except KeyboardInterrupt:
-            found.append(Process(timings=_results(place), failure="interrupted"))
+            found.append(Process(timings=_results(place), failure="interrupted", interrupted=True))
             break
         found.append(Process(timings=_results(place), failure=_failure(code, place)))
     return tuple(found)

@@ -68,7 +68,9 @@ def finish(session: pytest.Session, state: State) -> None:
         found.processes = _spawned(session.config, state)
     elif state.timings:
         found.processes = (Process(timings=tuple(state.timings)),)
-    if any(process.failure for process in found.processes) and session.exitstatus == pytest.ExitCode.OK:
+    if any(process.interrupted for process in found.processes):
+        session.exitstatus = pytest.ExitCode.INTERRUPTED
+    elif any(process.failure for process in found.processes) and session.exitstatus == pytest.ExitCode.OK:
         # It passed once and not again: nobody should have to read the summary to find out.
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     found.series = series_set(found.processes, failed=state.failed, source=str(session.config.rootpath))
