@@ -127,3 +127,13 @@ def test_equal_versions_are_called_different_as_often_as_asked():
     # 10 % are allowed; 400 × 0.1 = 40 with a standard deviation of 6.
     assert wrong <= 40 + 3 * 6
     assert wrong >= 8
+
+
+def test_what_came_before_the_first_process_is_not_taken_for_its_cost() -> None:
+    now = [0.0]
+    enough = Enough(confidence=0.97, budget_s=40.0, clock=lambda: now[0])
+    now[0] = 600.0  # a soak
+    for processes in range(1, 6):
+        now[0] += 1.0
+        enough(processes, lambda confidence: None)
+    assert enough.schedule[-1].processes == 40

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from array import array
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from ridgeline.core import Benchmark, TargetFailed, TargetInfo, UsageError
+from ridgeline.core import Benchmark, Setting, TargetFailed, TargetInfo, UsageError
+from ridgeline.machine.control import SoakResult
 from ridgeline.measurement.bench import BenchPlan, Version, rounds, run_benchmarks
 from ridgeline.measurement.bench.columns import columns_of
 from ridgeline.measurement.bench.gathered import Gathered
@@ -261,6 +264,57 @@ def test_the_time_of_a_process_follows_what_it_costs_to_start(fakes: Fakes) -> N
     fakes.plans.clear()
     run_benchmarks([version("a")], BenchPlan(processes=2, budget_s=50.0, process_s=3.0, samples=11))
     assert {(plan.seconds, plan.samples) for plan in fakes.plans} == {(3.0, 11)}
+
+
+def test_what_may_be_set_is_set_around_all_and_written_down(fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+    setting = Setting(name="governor", found="powersave", wanted="performance", used="performance", state="set")
+
+    @contextlib.contextmanager
+    def tuned(tune: bool, **given: Any) -> Iterator[tuple[Setting, ...]]:
+        asked.append({"tune": tune, "threads": given["threads"], "lock_gpu_hz": given["lock_gpu_hz"]})
+        fakes.log.append("set")
+        yield (setting,)
+        assert fakes.open == 0, "put back while a process of ours was still there"
+        fakes.log.append("put back")
+
+    monkeypatch.setattr(rounds, "tuned", tuned)
+    (found,) = run_benchmarks([version("a")], BenchPlan(processes=1, budget_s=1000, tune=True, lock_gpu_hz=1.2e9))
+    assert asked == [{"tune": True, "threads": None, "lock_gpu_hz": 1.2e9}]
+    assert fakes.log == ["set", "start", "measure", "put back"]
+    assert found.settings == (setting,)
+
+
+def test_a_soak_comes_before_all_and_is_apart_from_the_budget(fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Soaking:
+        def __init__(self, version: Version) -> None:
+            fakes.log.append(f"load {version.name}")
+
+        def __enter__(self) -> Soaking:
+            return self
+
+        def __exit__(self, *exc: object) -> None:
+            fakes.log.append("cool")
+
+        def round(self) -> float:
+            return 1.0
+
+    def soak(load: Any, *, report: Any) -> SoakResult:
+        fakes.clock.now += 500.0
+        return SoakResult(ended="levelled", seconds=500.0, because="it has levelled off")
+
+    monkeypatch.setattr(rounds, "SoakingProcess", Soaking)
+    monkeypatch.setattr(rounds, "soak", soak)
+    found = run_benchmarks([version("a"), version("b")], BenchPlan(budget_s=20.0, soak=True))
+    assert fakes.log[:3] == ["load a", "cool", "start"]
+    assert [one.soaked_s for one in found] == [500.0, 500.0]
+    assert len(found[0].processes) > 5, "the budget was left for measuring"
+
+
+def test_the_cache_that_was_asked_for_reaches_every_process(fakes: Fakes) -> None:
+    (found,) = run_benchmarks([version("a")], BenchPlan(processes=3, budget_s=1000, cache="cold"))
+    assert {plan.cache for plan in fakes.plans} == {"cold"}
+    assert found.cache == "cold"
 
 
 @pytest.mark.parametrize("wrong", [{"processes": 0}, {"samples": 0}, {"budget_s": 0.0}, {"budget_s": float("nan")}, {"process_s": float("inf")}])

@@ -48,6 +48,7 @@ class Enough:
     schedule: tuple[Look, ...] = ()
     certain: Comparison | None = None
     _began: float = field(default=0.0)
+    _first: tuple[int, float] | None = None
     _done: int = 0
     _spent: float = 0.0
 
@@ -93,8 +94,11 @@ class Enough:
         if self.processes is not None:
             return self.processes
         if processes < _LEAST:
+            self._first = self._first or (processes, self.clock())
             return None
-        each_s = (self.clock() - self._began) / processes
+        # From the first on: before it lies what is not paid again, such as a soak.
+        done, at = self._first or (0, self._began)
+        each_s = (self.clock() - at) / (processes - done)
         return max(_LEAST, min(_MOST, math.floor(self.budget_s / each_s))) if each_s > 0 else _MOST
 
     def _settled(self, found: Comparison) -> bool:
