@@ -83,7 +83,7 @@ def test_a_trial_and_a_comparison_on_one_machine_are_of_one_trend(stored_run: Ru
     found = msgspec.structs.replace(stored_run.diagnosis, machine=stored_run.facts.machine.description)
     trial = experiment_of(found, msgspec.structs.replace(TRIED, promise="kept"), stored_run.id)
     tested = comparing.Tested(run=stored_run, action=stored_run.diagnosis.actions[0])
-    compared = comparing.experiment_of(comparison(promise="kept", ratio_ci=(0.8, 0.9)), (stored_run, stored_run), tested)
+    compared = comparing.experiment_of(comparison(promise="kept", ratio_ci=(0.8, 0.9), gained=(1 / 0.9, 1 / 0.8)), (stored_run, stored_run), tested)
     assert compared is not None
     (trend,) = counted("here", [trial, compared]).trends
     assert [point.by for point in trend.points] == ["trial", "comparison"]

@@ -49,7 +49,7 @@ class SideSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TailComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """The p99 of both sides, judged apart from the median.
+    """The p99 of both sides, or another quantile, judged apart from the median.
 
     Args:
         verdict: of the tail; inconclusive with the reason where it cannot be judged.
@@ -99,15 +99,20 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         ratio: value of b ÷ value of a of the statistic, and `ratio_ci` its (low, high); null where there is none. High is null where it has no end.
         confidence: of the interval; over a family of benchmarks that of the whole family holds (see `ComparisonSet`).
         tail: the p99, apart.
-        keep: whether b may be kept: faster, or the same, and no worse in its tail; false as well where nothing can be told.
+        keep: whether b may be kept: faster, or the same, and no worse in its tail, as far as that could be judged (caution `tail-unjudged`), nor in
+            a quarter of its calls; false as well where nothing can be told.
         detectable_ratio: a difference by this ratio would be found by nine of ten comparisons of this size; null where none would.
         a, b: both sides as ground truth, where they are latencies in seconds; `side_a`, `side_b` in any unit.
         changed_keys: in which keys they differ; reasons: why the verdict is what it is, in sentences, the first being the headline.
         why: parts that the difference comes from, largest first.
         margin: relative difference up to which two versions are the same.
-        statistic: of each process that is compared; `ratios`: by each statistic.
+        statistic: of each process that is compared; `ratios`: by each statistic; `intervals`: of those, where they have two ends.
+        shape: a quartile of the calls that differs otherwise than the verdict says, beyond the margin; null where none does. A slower one leaves the
+            verdict no better than inconclusive.
         p_value: of the difference, before the correction for a family; null without a test.
         hypothesis, promised: what was expected and promised by the action `tests` of a diagnosis; `promise`: whether that was kept.
+        promised_metric: `period` for a promise on the time between results.
+        gained: (low, high) speedup that the promise was held against; null where nothing that was compared is what was promised.
         run_a, run_b: ids of the runs.
     """
 
@@ -132,6 +137,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     margin: float = 0.01
     statistic: str = ""
     ratios: dict[str, float] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    shape: TailComparison | None = None
     p_value: float | None = None
     side_a: SideSummary | None = None
     side_b: SideSummary | None = None
@@ -139,6 +146,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     hypothesis: str = ""
     tests: str = ""
     promised: tuple[float, float] | None = None
+    promised_metric: Literal["latency", "period"] = "latency"
+    gained: tuple[float, float] | None = None
     promise: Literal["kept", "refuted", "open"] | None = None
     run_a: str | None = None
     run_b: str | None = None

@@ -19,7 +19,8 @@ class PromiseLine(msgspec.Struct, frozen=True, kw_only=True):
         refuted: trials whose found interval lies wholly outside the promised one.
         open: trials in between.
         failed: trials without a result.
-        rate: kept ÷ (kept + refuted + open) with its Wilson interval; null where there are none.
+        untested: open ones of which nothing was found that the promise could be held against.
+        rate: kept ÷ (kept + refuted + open − untested) with its Wilson interval; null where there are none.
         recommended: changes that were kept.
     """
 
@@ -28,6 +29,7 @@ class PromiseLine(msgspec.Struct, frozen=True, kw_only=True):
     refuted: int = 0
     open: int = 0
     failed: int = 0
+    untested: int = 0
     rate: Quantity | None = None
     recommended: int = 0
 

@@ -92,13 +92,17 @@ def _verdicts(experiments: Iterable[Experiment]) -> dict[str, int]:
 
 def _line(action: str, experiments: Sequence[Experiment]) -> PromiseLine:
     count = Counter(made.promise for made in experiments)
-    judged = count["kept"] + count["refuted"] + count["open"]
+    resulted = count["kept"] + count["refuted"] + count["open"]
+    # A promise that was held against nothing is neither for nor against promises.
+    untested = sum(made.promise == "open" and made.found is None for made in experiments)
+    judged = resulted - untested
     return PromiseLine(
         action=action,
         kept=count["kept"],
         refuted=count["refuted"],
         open=count["open"],
-        failed=len(experiments) - judged,
+        failed=len(experiments) - resulted,
+        untested=untested,
         rate=share_quantity(count["kept"], judged, origin="promises kept ÷ promises that were tried") if judged else None,
         recommended=sum(made.kept for made in experiments),
     )

@@ -224,14 +224,23 @@ def _promise(found: Comparison) -> Section | None:
     if found.tests:
         rows.append(Pair(label="tests", cell=words(found.tests), note="an action of a diagnosis"))
     if found.promised is not None:
-        rows.append(Pair(label="promised", cell=words(format_speedup(*found.promised))))
-    low, high = found.ratio_ci or (0.0, None)
-    if high is not None and low > 0:
-        gain = (low, high) if found.better == "higher" else (1 / high, 1 / low)
+        between = found.promised_metric == "period"
+        rows.append(Pair(label="promised", cell=words(format_speedup(*found.promised)), note="of the time between results" if between else ""))
+    gain = found.gained if found.tests else _gain(found)
+    if gain is not None:
         rows.append(Pair(label="found", cell=words(format_speedup(*gain))))
+    elif found.tests:
+        rows.append(Pair(label="found", cell=missing("what was compared is not what was promised")))
     if found.promise is not None:
         rows.append(Pair(label="promise", cell=words(found.promise)))
     return Section(title="What was tested", blocks=(Pairs(rows=tuple(rows)),))
+
+
+def _gain(found: Comparison) -> tuple[float, float] | None:
+    low, high = found.ratio_ci or (0.0, None)
+    if high is None or not low > 0:
+        return None
+    return (low, high) if found.better == "higher" else (1 / high, 1 / low)
 
 
 def _warnings(found: Comparison) -> Section | None:

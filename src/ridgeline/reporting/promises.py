@@ -43,12 +43,14 @@ def _held(line: PromiseLine) -> Cell:
     if line.rate is None:
         return missing("no trial with a result")
     low, high = (f"{100 * end:.0f}" for end in (line.rate.low, line.rate.high))
-    return words(f"{line.kept} of {line.kept + line.refuted + line.open} ({low}–{high} %)")
+    return words(f"{line.kept} of {line.kept + line.refuted + line.open - line.untested} ({low}–{high} %)")
 
 
 def _controls(report: PromiseReport) -> str:
     controls, hypotheses = (_verdicts(counts) for counts in (report.controls, report.hypotheses))
     text = f"Tested by `diagnose --try`: {report.trials}, by `compare --tests`: {report.comparisons}. "
+    if report.total.untested:
+        text += f"Open because what was compared is not what was promised, and not in the rates: {report.total.untested}. "
     text += f"Controls, of which nothing was promised: {controls}. Trials whose output differed: {report.output_changed}."
     return text + (f" Comparisons that tested no promise: {hypotheses}." if report.hypotheses else "")
 

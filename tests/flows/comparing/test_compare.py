@@ -13,10 +13,11 @@ import ridgeline
 from ridgeline.core import Action, Comparison, ComparisonSet, TargetFailed, UsageError
 from ridgeline.core.documents import decode, encode
 from ridgeline.flows.compare import compare
-from ridgeline.flows.comparing.promise import action_of, held, speedup_found
+from ridgeline.flows.comparing.promise import action_of, experiment_of, held, speedup_found
 from ridgeline.flows.promises import counted
 from ridgeline.machine import read_machine
 from ridgeline.notebook import Notebook
+from ridgeline.reporting import comparison_page, promises_page, terminal
 
 SOURCE = """
 import numpy as np
@@ -308,3 +309,43 @@ def test_stored_diagnoses_say_why_of_what_they_saw(stored_run):
     found = compare(stored_run, stored_run, why=True)
     assert found.why == ()
     assert "not-attributed" in [caution.code for caution in found.warnings]
+
+
+def _of_period(asked):
+    return msgspec.structs.replace(asked, action=msgspec.structs.replace(asked.action, metric="period"))
+
+
+@pytest.mark.parametrize(
+    ("latency", "between", "promise", "word"),
+    [
+        # Four waits in one call made at once: between results it gains as much, which nobody promised.
+        (1 / 3.9, 1 / 3.9, "open", "another change"),
+        # The next item is asked for early: a call is as long as before, or seems shorter since its item is there already.
+        (1.0, 1 / 1.2, "kept", ""), (1 / 1.2, 1 / 1.2, "kept", ""),
+        (1.0, 1.0, "refuted", ""), (1.0, 1 / 1.6, "refuted", ""), (1 / 1.05, 1 / 1.05, "refuted", ""),
+    ],
+)  # fmt: skip
+def test_a_promise_on_the_time_between_results_is_held_against_the_throughput(notebook, promised, harness, folder, latency, between, promise, word):
+    found = compare("work.py:base", "work.py:same", notebook=notebook, processes=3)
+
+    def of(ratio):
+        return msgspec.structs.replace(found, ratio=ratio, ratio_ci=(ratio * 0.99, ratio * 1.01))
+
+    judged = held(of(latency), _of_period(action_of("a1@latest", notebook)), [], batched=of(between))
+    assert (judged.promise, judged.promised_metric) == (promise, "period")
+    assert [word in caution.message for caution in judged.warnings if caution.code == "promise-open"] == ([True] if word else [])
+    assert judged.gained == (None if word else pytest.approx((1 / (1.01 * between), 1 / (0.99 * between))))
+    page = terminal(comparison_page(judged))
+    assert ("of the time between results" in page, "is not what was promised" in page) == (True, bool(word))
+
+
+def test_a_promise_that_nothing_was_held_against_is_in_no_rate(folder, harness, notebook, promised):
+    harness.ratio = 1 / 3.9
+    asked = _of_period(action_of("a1@latest", notebook))
+    found = held(compare("work.py:base", "work.py:same", notebook=notebook), asked, [])
+    report = counted("here", [experiment_of(found, [], asked)])
+    assert (report.total.open, report.total.untested, report.total.refuted, report.total.rate, report.trends) == (1, 1, 0, None, ())
+    assert "not in the rates: 1." in terminal(promises_page(report)).replace("\n  ", " ")
+    both = counted("here", [*report.experiments, msgspec.structs.replace(report.experiments[0], promise="kept", found=(1.2, 1.3))])
+    assert (both.total.open, both.total.kept, both.total.rate.value) == (1, 1, 1.0)
+    assert "1 of 1 (" in terminal(promises_page(both))

@@ -1,7 +1,8 @@
 """What a comparison tests: a hypothesis in words, and the promise of an action of a stored diagnosis, held against what was found.
 
 The promise is judged as in a trial of `diagnose --try`: kept where the found speedup lies in the promised interval, refuted where the whole found
-interval lies outside, open in between. A promise that was made elsewhere, or of something else than was compared, stays open, with the reason.
+interval lies outside, open in between. A promise that was made elsewhere, or of something else than was compared, stays open, with the reason: one on
+the time between results says nothing of the latency of a call, and is held against the throughput only.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from ridgeline.core import Action, Caution, Comparison, Experiment, Run, UsageError
+from ridgeline.core.units import format_speedup
 
 if TYPE_CHECKING:
     from ridgeline.notebook import Notebook
@@ -83,26 +85,60 @@ def held(found: Comparison, asked: Tested, machines: Sequence[str], batched: Com
         batched: the same versions with many calls at once, for a promise on the time between results.
     """
     action = asked.action
-    judged = batched if action.metric == "period" else found
-    promise, reason = _judged(judged, action, foreign=any(machine != asked.run.facts.machine.fingerprint for machine in machines))
+    foreign = any(machine != asked.run.facts.machine.fingerprint for machine in machines)
+    gained = _gained(found, action, batched)
+    gain = None if isinstance(gained, str) else gained
+    promise, reason = _judged(gained, action, foreign=foreign)
     warnings = found.warnings
     if reason:
         warnings = (*warnings, Caution(code="promise-open", message=f"the promise of {action.id} stays open: {reason}"))
-    return msgspec.structs.replace(found, tests=f"{action.id}@{asked.run.id}", promised=action.speedup, promise=promise, warnings=warnings)
+    return msgspec.structs.replace(
+        found, tests=f"{action.id}@{asked.run.id}", promised=action.speedup, promised_metric=action.metric, promise=promise, warnings=warnings,
+        gained=(gain.low, gain.high) if gain else None,
+    )  # fmt: skip
 
 
-def _judged(found: Comparison | None, action: Action, *, foreign: bool) -> tuple[Promise, str]:
-    if foreign:
-        return "open", "it was made on another machine"
-    if found is None:
-        return "open", "it is of the time between results, and what was compared is the latency of a call"
+class _Gain(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found of that which was promised, as a speedup with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def _gained(found: Comparison, action: Action, batched: Comparison | None) -> _Gain | str:
+    """The gain that the promise can be held against, or why there is none."""
+    call = _gain_of(found)
+    if action.metric != "period":
+        return call or "no interval of the gain was found"
+    if batched is None:
+        return "it is of the time between results, and what was compared is the latency of a call"
+    gain = _gain_of(batched)
+    if gain is None:
+        return "no interval of the gain between results was found"
+    if call is not None and call.low > action.speedup[1] and gain.low > action.speedup[1]:
+        # What shortens the call itself by more than was promised between results is another change, and says nothing of this one.
+        promised = "it is of the time between results, with calls as long as before"
+        return f"{promised}, and the call itself became {format_speedup(call.low, call.high)} faster: another change was made"
+    return gain
+
+
+def _gain_of(found: Comparison) -> _Gain | None:
     speedup, ratio = speedup_found(found), found.ratio
     if speedup is None or not ratio:
-        return "open", "no interval of the gain was found"
-    gain = ratio if found.better == "higher" else 1 / ratio
-    if action.speedup[0] <= gain <= action.speedup[1]:
+        return None
+    return _Gain(value=ratio if found.better == "higher" else 1 / ratio, low=speedup[0], high=speedup[1])
+
+
+def _judged(gained: _Gain | str, action: Action, *, foreign: bool) -> tuple[Promise, str]:
+    if foreign:
+        return "open", "it was made on another machine"
+    if isinstance(gained, str):
+        return "open", gained
+    low, high = action.speedup
+    if low <= gained.value <= high:
         return "kept", ""
-    return ("refuted", "") if speedup[1] < action.speedup[0] or speedup[0] > action.speedup[1] else ("open", "")
+    return ("refuted", "") if gained.high < low or gained.low > high else ("open", "")
 
 
 def experiment_of(found: Comparison, runs: Sequence[Run], asked: Tested | None) -> Experiment | None:
@@ -115,7 +151,7 @@ def experiment_of(found: Comparison, runs: Sequence[Run], asked: Tested | None) 
         action=asked.action if asked is not None else None,
         before=found.name_a,
         after=found.name_b,
-        found=speedup_found(found),
+        found=found.gained if asked is not None else speedup_found(found),
         verdict=found.verdict,
         kept=found.keep,
         change=found.hypothesis or found.name_b,
