@@ -11,7 +11,6 @@ import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import ReadError, UsageError
-from .units import BASE_UNITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +77,8 @@ class Column:
             raise UsageError("a Column of a one-dimensional array of numbers", found=str(error), remedy="give numbers that fit the dtype") from error
         if array.ndim != 1 or array.dtype.kind not in _KINDS or array.dtype.itemsize > 8:
             raise UsageError("a Column of a one-dimensional array of numbers", found=f"{array.ndim} dimensions of {array.dtype}", remedy="flatten it")
+        from .units import BASE_UNITS  # late, as numpy is: a process that is measured makes no column
+
         if not isinstance(unit, str) or unit not in BASE_UNITS:
             raise UsageError(f"Column.unit to be one of {sorted(BASE_UNITS)}", found=repr(unit), remedy="convert to SI first")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
