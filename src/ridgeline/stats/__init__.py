@@ -1,7 +1,7 @@
 """Statistics as pure functions, every formula with its source."""
 
 from .change_points import ChangePoint, History, history
-from .comparison import Effect, Statistic, detectable_ratio, effect, least_processes, processes_needed
+from .comparison import Effect, Statistic, detectable_of, detectable_ratio, effect, least_processes, processes_needed
 from .levelling import has_levelled
 from .modality import Level, levels
 from .peeking import Look, looks
@@ -34,7 +34,7 @@ from .tail import TailEffect, tail_effect
 
 __all__ = [
     "LEAST_STEADY", "ChangePoint", "Effect", "History", "Level", "Look", "QuantileInterval", "Segment", "Statistic", "TailEffect", "block_medians",
-    "clustered_quantile_interval", "detectable_ratio", "effect", "has_levelled", "history", "hodges_lehmann_shift", "interval_ranks",
+    "clustered_quantile_interval", "detectable_of", "detectable_ratio", "effect", "has_levelled", "history", "hodges_lehmann_shift", "interval_ranks",
     "least_processes", "levels", "looks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples", "moves_one_way",
     "noise_floor", "paired_ratio", "process_quantiles", "processes_needed", "quantile_bound", "quantile_interval", "rank_sum_p_value",
     "ratio_of_medians", "refusal", "segments", "share_quantity", "steady_start", "tail_effect", "theil_sen_slope", "wilson_interval",

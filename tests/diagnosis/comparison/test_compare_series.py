@@ -127,7 +127,7 @@ def test_a_side_without_any_value_is_inconclusive():
     for empty in (series([]), series([0.0, 0.0])):
         found = compare_series(empty, series([1.0] * 5))
         assert (found.verdict, found.ratio, found.keep) == ("inconclusive", None, False)
-        assert "nothing was measured on side a" in found.headline
+        assert "nothing was measured on side A" in found.headline
 
 
 def test_nothing_allocated_on_both_sides_is_the_same():

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ridgeline.core import Caution, ChangedKey
+from ridgeline.core import Caution, ChangedKey, Series
 from ridgeline.core.units import format_quantity
 from ridgeline.stats import levels
 
 from .sides import Side
 
-__all__ = ["cautions_of"]
+__all__ = ["cautions_of", "names_differ"]
+
+#: Keys that are named where many are known on one side only.
+_NAMED = 5
 
 
 def cautions_of(sides: tuple[Side, Side], changed: tuple[ChangedKey, ...], versions_differ: bool, *, alike: bool) -> tuple[Caution, ...]:
     """All of them; where the sides are not alike (`alike` false) only what is about one side."""
     return tuple(_unique([*_keys(changed, versions_differ, alike), *_sides(sides)]))
+
+
+def names_differ(a: Series, b: Series, changed: tuple[ChangedKey, ...]) -> Caution | None:
+    """Two benchmarks that nobody called the same, of which no workload says so either."""
+    declared = any(key.key == "workload" and key.declared for key in changed)
+    alike = bool(a.keys.get("workload")) and a.keys.get("workload") == b.keys.get("workload")
+    if not a.name or not b.name or a.name == b.name or declared or alike:
+        return None
+    message = f"A is {a.name!r} and B is {b.name!r}: that both do the same work is taken for granted"
+    return Caution(code="names-differ", message=message, effect="if they do not, the ratio means nothing")
 
 
 def _unique(cautions: list[Caution]) -> list[Caution]:
@@ -36,12 +49,13 @@ def _keys(changed: tuple[ChangedKey, ...], versions_differ: bool, alike: bool) -
             yield Caution(code="keys-differ", message=f"{key.key} differs: {key.a} against {key.b}", effect="the difference may be its doing")
     unknown = sorted(key.key for key in changed if not (key.a and key.b) and not key.declared)
     if unknown:
-        message = f"known on one side only: {', '.join(unknown)}"
+        named = ", ".join(unknown[:_NAMED]) + (f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else "")
+        message = f"known on one side only: {named}"
         yield Caution(code="keys-unknown", message=message, effect="the sides may be unlike without anyone seeing it")
 
 
 def _sides(sides: tuple[Side, Side]) -> Iterator[Caution]:
-    for name, side in zip("ab", sides, strict=True):
+    for name, side in zip("AB", sides, strict=True):
         yield from side.series.cautions
         if side.zeros:
             message = f"{side.zeros} values of {name} are left out, not above zero: a run that failed, or a clock too coarse"

@@ -47,11 +47,21 @@ def compare_sets(
         left_out_a=a.left_out,
         left_out_b=b.left_out,
         confidence=confidence,
-        warnings=tuple(dict.fromkeys((*a.cautions, *b.cautions, *warnings_a, *warnings_b))),
+        warnings=tuple(dict.fromkeys((*_nothing(a, b, pairs), *a.cautions, *b.cautions, *warnings_a, *warnings_b))),
     )
 
 
 Key = tuple[str, str]
+#: Benchmarks of a side that are named where both have none in common.
+_NAMED = 5
+
+
+def _nothing(a: SeriesSet, b: SeriesSet, pairs: Sequence[object]) -> tuple[Caution, ...]:
+    if pairs:
+        return ()
+    named = [", ".join(list(dict.fromkeys(one.name for one in side.series))[:_NAMED]) or "nothing" for side in (a, b)]
+    message = f"no benchmark is in both: A has {named[0]}; B has {named[1]}"
+    return (Caution(code="nothing-compared", message=message, effect="nothing was compared"),)
 
 
 def _by_name(given: SeriesSet) -> tuple[dict[Key, Series], list[Caution]]:

@@ -2,7 +2,8 @@
 
 `same` is a claim of its own: the whole interval lies within the margin, so that both one-sided tests reject a difference as large as the margin
 (D. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). A difference that is certain and smaller than the margin is therefore `same`,
-and said. What is neither shown to differ nor shown to be the same is `inconclusive`, with how many processes would settle it.
+and said. What is neither shown to differ nor shown to be the same is `inconclusive`, with how many processes would settle it; so is what looks no
+slower while a quarter of its calls is (see `shape`).
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import msgspec
+
 from ridgeline.core import Better, Caution, ChangedKey, Comparison, Series, TailComparison, UsageError, Verdict
-from ridgeline.stats import Effect, Statistic, effect, least_processes, processes_needed
+from ridgeline.stats import Effect, effect, least_processes, processes_needed
 
 from .aggregates import AggregateEffect, aggregate_effect
-from .cautions import cautions_of
+from .cautions import cautions_of, names_differ
 from .keys import changed_keys
+from .shape import shape_of
 from .sides import Side, ground_truth_of, sides_of, summary_of
-from .tails import compare_tails
+from .tails import compare_tails, unjudged
 from .without_ratio import ranked
 from .words import headline, incomparable_reasons, undecided
 
@@ -51,7 +55,12 @@ def compare_series(
 
     Source: see `stats.comparison`, and for `same` this module.
     """
-    return Pair(a, b, changing, versions_differ).judged(margin, (confidence, confidence), TAIL_CONFIDENCE)
+    found = Pair(a, b, changing, versions_differ).judged(margin, (confidence, confidence), TAIL_CONFIDENCE)
+    caution = names_differ(a, b, found.changed_keys)
+    if caution is None or found.verdict == "incomparable":
+        return found
+    first = f"{found.headline}; if {a.name!r} and {b.name!r} do the same work"
+    return msgspec.structs.replace(found, reasons=(first, *found.reasons[1:]), warnings=(caution, *found.warnings))
 
 
 def judged(
@@ -117,7 +126,7 @@ class Pair:
             ratio_ci=outcome.interval,
             confidence=outcome.confidence or confidences[0],
             tail=outcome.tail,
-            keep=outcome.verdict in ("faster", "same") and outcome.tail.verdict != "slower",
+            keep=_kept(outcome),
             detectable_ratio=outcome.detectable,
             a=ground_truth_of(a.series, a),
             b=ground_truth_of(b.series, b),
@@ -130,10 +139,12 @@ class Pair:
             margin=margin,
             statistic=outcome.statistic,
             ratios=outcome.ratios or {},
+            intervals=outcome.intervals or {},
+            shape=outcome.shape,
             p_value=outcome.p_value,
             side_a=summary_of(a.series, a),
             side_b=summary_of(b.series, b),
-            warnings=(*outcome.warnings, *self._cautions),
+            warnings=(*outcome.warnings, *(unjudged(self.sides, outcome.tail) if _kept(outcome) else ()), *self._cautions),
         )
 
 
@@ -148,8 +159,14 @@ class _Outcome:
     detectable: float | None = None
     statistic: str = ""
     ratios: dict[str, float] | None = None
+    intervals: dict[str, tuple[float, float]] | None = None
+    shape: TailComparison | None = None
     p_value: float | None = None
     warnings: tuple[Caution, ...] = ()
+
+
+def _kept(outcome: _Outcome) -> bool:
+    return outcome.verdict in ("faster", "same") and outcome.tail.verdict != "slower"
 
 
 def _refused(keys: tuple[ChangedKey, ...]) -> _Outcome:
@@ -164,15 +181,21 @@ def _outcome(pair: Pair, margin: float, confidences: tuple[float, float], tail_c
     if not (a.has_ratio and b.has_ratio):
         return _of_ranks(a, b, confidences[0])
     found, close = (pair.effect(confidence) for confidence in confidences)
-    better = a.series.better
-    verdict, statistic, source = _verdict(found, close, margin, better)
+    looks, source = _verdict(found, close, margin, a.series.better)
+    shape = shape_of(looks, found, margin, sides)
+    uneven = shape is not None and shape.verdict == "slower"
+    verdict = "inconclusive" if uneven else looks
     tail = compare_tails(a, b, tail_confidence)
-    low, high = source.intervals[statistic]
+    low, high = source.low, source.high
     bounded = low > 0 and math.isfinite(high)
     needed = processes_needed(found.spread, 1 + margin, confidences[0]) if margin > 0 and not pair.mixed else None
     reasons = (
-        headline(verdict, tail.comparison.verdict, source.ratios[statistic], (low, high), sides, margin, statistic),
-        *(undecided(sides, found.processes, needed, least_processes(confidences[0]), margin) if verdict == "inconclusive" else ()),
+        headline(looks, tail.comparison.verdict, source.ratio, (low, high), sides, margin, source.statistic, shape),
+        *(
+            ()
+            if verdict != "inconclusive" or uneven
+            else undecided(sides, found.processes, needed, least_processes(found.level), margin, mixed=pair.mixed)
+        ),
         tail.comparison.reason,
     )
     detectable = math.inf if pair.mixed else found.detectable_ratio
@@ -180,12 +203,14 @@ def _outcome(pair: Pair, margin: float, confidences: tuple[float, float], tail_c
         verdict=verdict,
         tail=tail.comparison,
         reasons=reasons,
-        ratio=_finite(source.ratios[statistic]),
+        ratio=_finite(source.ratio),
         interval=(low, high if math.isfinite(high) else None) if bounded else None,
         confidence=source.confidence,
         detectable=_finite(detectable),
-        statistic=statistic,
-        ratios={name: ratio for name, ratio in found.ratios.items() if math.isfinite(ratio)},
+        statistic=source.statistic,
+        ratios={name: ratio for name, ratio in source.ratios.items() if math.isfinite(ratio)},
+        intervals={name: ends for name, ends in source.intervals.items() if ends[0] > 0 and math.isfinite(ends[1])},
+        shape=shape,
         p_value=found.p_value,
         warnings=tail.warnings,
     )
@@ -201,16 +226,14 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _verdict(found: Effect, close: Effect, margin: float, better: Better) -> tuple[Verdict, Statistic, Effect]:
-    """(verdict, statistic, effect whose interval it rests on)."""
-    if _within(close.low, close.high, margin):
-        # What is steadiest (a minimum on a coarse clock) may be the same while the median is not: then nothing is the same.
-        if _within(*close.intervals["median"], margin) or not _beyond(*found.intervals["median"], margin):
-            return "same", close.statistic, close
-        return _word(found.ratios["median"], better), "median", found
+def _verdict(found: Effect, close: Effect, margin: float, better: Better) -> tuple[Verdict, Effect]:
+    """(verdict, effect that it rests on)."""
+    # What is steadiest may be the same while the median is not: then nothing is the same.
+    if _within(close.low, close.high, margin) and not _beyond(*found.intervals["median"], margin):
+        return "same", close
     if found.differs:
-        return _word(found.ratio, better), found.statistic, found
-    return "inconclusive", found.statistic, found
+        return _word(found.ratio, better), found
+    return "inconclusive", found
 
 
 def _within(low: float, high: float, margin: float) -> bool:
@@ -229,7 +252,7 @@ def _of_aggregates(a: Side, b: Side, margin: float, confidences: tuple[float, fl
     tail = TailComparison(verdict="inconclusive", reason="aggregates have no tail")
     found = aggregate_effect(a, b, confidences[0])
     if found is None:
-        empty = [name for name, side in (("a", a), ("b", b)) if not side.values.size and not side.series.aggregates]
+        empty = [name for name, side in (("A", a), ("B", b)) if not side.values.size and not side.series.aggregates]
         reason = f"nothing was measured on side {' and '.join(empty)}" if empty else "the sides have no statistic in common, and no values"
         return _Outcome(verdict="inconclusive", tail=tail, reasons=(reason,))
     close = aggregate_effect(a, b, confidences[1]) or found

@@ -17,7 +17,7 @@ from ridgeline.stats import TailEffect, minimum_samples, tail_effect
 
 from .sides import Floats, Side
 
-__all__ = ["Tail", "compare_tails"]
+__all__ = ["Tail", "compare_tails", "unjudged"]
 
 _Q = 0.99
 #: Two p99s within this of each other are the same to any reader.
@@ -72,7 +72,7 @@ def _judged(found: TailEffect, higher: bool) -> TailComparison:
     if higher:
         low, ratio, high = 1 / high, 1 / ratio, 1 / low if low > 0 else math.inf
     name = "p1, the slow end of a rate," if higher else "p99"
-    interval = f"({low:.3g}–{high:.3g})" if math.isfinite(high) else f"(from {low:.3g})" if low > 0 else "(no interval)"
+    interval = f"({low:.3g}–{high:.3g})" if math.isfinite(high) else f"(at least {low:.3g})" if low > 0 else "(no interval)"
     words = {
         "slower": f"the {name} is worse: {ratio:.3g} times {interval}",
         "faster": f"the {name} is better: {ratio:.3g} times {interval}",
@@ -96,14 +96,24 @@ def _outliers(a: Side, b: Side) -> Tail:
     unit = a.series.unit
     if far_b.size:
         times = f"{far_b.max() / max(_rest(b.values, far_b), float(a.values.max())):.0f} times anything else"
-        reason = f"{far_b.size} of {b.values.size} values of b are far out, up to {format_quantity(float(far_b.max()), unit)}, {times}; a has none"
-        caution = Caution(code="tail-outlier", message=reason, effect="a tail that is worse, or one bad moment: measure more before keeping b")
+        reason = f"{far_b.size} of {b.values.size} values of B are far out, up to {format_quantity(float(far_b.max()), unit)}, {times}; A has none"
+        caution = Caution(code="tail-outlier", message=reason, effect="a tail that is worse, or one bad moment: measure more before keeping B")
         return Tail(TailComparison(verdict="slower", reason=f"{reason}; {_too_few(a, b)}"), (caution,))
     if far_a.size:
-        reason = f"{far_a.size} of {a.values.size} values of a are far out, up to {format_quantity(float(far_a.max()), unit)}; b has none"
-        caution = Caution(code="tail-outlier", message=reason, effect="one bad moment, or a tail that b does not have: measure more")
+        reason = f"{far_a.size} of {a.values.size} values of A are far out, up to {format_quantity(float(far_a.max()), unit)}; B has none"
+        caution = Caution(code="tail-outlier", message=reason, effect="one bad moment, or a tail that B does not have: measure more")
         return Tail(TailComparison(verdict="inconclusive", reason=f"{reason}; {_too_few(a, b)}"), (caution,))
     return Tail(TailComparison(verdict="inconclusive", reason=_too_few(a, b)))
+
+
+def unjudged(sides: tuple[Side, Side], tail: TailComparison) -> tuple[Caution, ...]:
+    """What is to be known where b is kept and its tail could not be judged; nothing where it could, or where there is none (batches)."""
+    if tail.ratio is not None or tail.verdict != "inconclusive" or sides[0].series.metric == "batched":
+        return ()
+    needed, found = minimum_samples(_Q), min(side.values.size for side in sides)
+    more = f": {needed - found} more samples a side are needed" if found < needed else ""
+    message = f"the tail of B could not be judged{more}"
+    return (Caution(code="tail-unjudged", message=message, effect="B may be kept by the other calls; its slowest 1 % may be worse"),)
 
 
 def _far(values: Floats, others: Floats) -> Floats:

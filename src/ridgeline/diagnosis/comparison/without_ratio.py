@@ -41,4 +41,4 @@ def ranked(a: Side, b: Side, confidence: float) -> Ranked:
     more = middles[1] > middles[0] if middles[0] != middles[1] else float(b.medians.mean()) > float(a.medians.mean())
     worse = more == (a.series.better == "lower")
     direction = "more" if more else "less"
-    return Ranked("slower" if worse else "faster", chance, f"b has {direction} than a: {said}; no ratio since values are zero")
+    return Ranked("slower" if worse else "faster", chance, f"B has {direction} than A: {said}; no ratio since values are zero")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
-from ridgeline.core import ChangedKey, Verdict
+from ridgeline.core import ChangedKey, TailComparison, Verdict
 
 from .sides import Side
 
 __all__ = ["headline", "incomparable_reasons", "undecided"]
 
+#: More than this nobody measures for one verdict.
+_MEASURABLE = 1000
 _UNITS = {"process": "processes", "value": "values", "block": "blocks of values"}
 #: Kinds of units in words, where two of them cannot be compared.
 _KINDS = {
@@ -32,9 +34,32 @@ def incomparable_reasons(keys: tuple[ChangedKey, ...]) -> tuple[str, ...]:
 
 
 def headline(
-    verdict: Verdict, tail: Verdict, ratio: float, interval: tuple[float, float], sides: tuple[Side, Side], margin: float, statistic: str
+    verdict: Verdict,
+    tail: Verdict,
+    ratio: float,
+    interval: tuple[float, float],
+    sides: tuple[Side, Side],
+    margin: float,
+    statistic: str,
+    shape: TailComparison | None = None,
 ) -> str:
-    """The first sentence."""
+    """The first sentence.
+
+    Args:
+        verdict: by the statistic.
+        shape: a quartile that says otherwise; a slower one takes the verdict back.
+    """
+    of = "" if statistic in ("median", "") else f", by the {statistic}"
+    if shape is not None and shape.verdict == "slower":
+        looks = {"faster": "not faster as a whole", "same": "not the same"}.get(verdict, "cannot tell")
+        return f"{looks}: {ratio:.4g}{_interval(*interval)} by the {statistic}, {_sizes(sides)}; {shape.reason}"
+    text = f"{_sentence(verdict, ratio, interval, sides, margin)}{of}"
+    if tail == "slower" and verdict in ("faster", "same"):
+        text = f"{'improved median' if verdict == 'faster' else 'same median'}, worse tail: {text}"
+    return f"{text}; but {shape.reason}" if shape is not None else text
+
+
+def _sentence(verdict: Verdict, ratio: float, interval: tuple[float, float], sides: tuple[Side, Side], margin: float) -> str:
     found = f"{ratio:.4g}{_interval(*interval)}"
     sizes = _sizes(sides)
     rate = sides[0].series.better == "higher"
@@ -42,24 +67,19 @@ def headline(
         low, high = interval
         certain = low > 1 or high < 1
         small = f"it differs by {abs(ratio - 1):.2%}, for certain, and by less than the margin" if certain else "no difference beyond the margin"
-        text = f"b is the same as a within {100 * margin:.3g} %: {small}: {found}, {sizes}"
-    elif verdict == "inconclusive":
-        text = f"cannot tell: {found}, {sizes}"
-    else:
-        much = f"{abs(ratio - 1):.1%}" if abs(ratio - 1) >= 0.001 else f"{abs(ratio - 1):.2%}"
-        direction = ("lower" if ratio < 1 else "higher") if rate else verdict
-        worse = " (worse)" if rate and verdict == "slower" else " (better)" if rate else ""
-        text = f"b is {much} {direction}{worse}: {found}, {sizes}"
-    of = "" if statistic in ("median", "") else f", by the {statistic}"
-    if tail == "slower" and verdict in ("faster", "same"):
-        return f"{'improved median' if verdict == 'faster' else 'same median'}, worse tail: {text}{of}"
-    return f"{text}{of}"
+        return f"B is the same as A within {100 * margin:.3g} %: {small}: {found}, {sizes}"
+    if verdict == "inconclusive":
+        return f"cannot tell: {found}, {sizes}"
+    much = f"{abs(ratio - 1):.1%}" if abs(ratio - 1) >= 0.001 else f"{abs(ratio - 1):.2%}"
+    direction = ("lower" if ratio < 1 else "higher") if rate else verdict
+    worse = " (worse)" if rate and verdict == "slower" else " (better)" if rate else ""
+    return f"B is {much} {direction}{worse}: {found}, {sizes}"
 
 
 def _interval(low: float, high: float) -> str:
     if low <= 0 and not math.isfinite(high):
         return ""
-    return f" ({low:.4g}–{high:.4g})" if math.isfinite(high) else f" (from {low:.4g})"
+    return f" ({low:.4g}–{high:.4g})" if math.isfinite(high) else f" (at least {low:.4g})"
 
 
 def _sizes(sides: tuple[Side, Side]) -> str:
@@ -72,14 +92,23 @@ def _sizes(sides: tuple[Side, Side]) -> str:
     return f"{counts[0]} {names[0]} each" if counts[0] == counts[1] else f"{counts[0]} and {counts[1]} {names[0]}"
 
 
-def undecided(sides: tuple[Side, Side], sizes: tuple[int, int], needed: int | None, least: int, margin: float) -> tuple[str, ...]:
-    """What would settle it."""
+def undecided(
+    sides: tuple[Side, Side], sizes: tuple[int, int], needed: int | None, least: int, margin: float, *, mixed: bool = False
+) -> tuple[str, ...]:
+    """What would settle it.
+
+    Args:
+        needed: processes of each side that would; null where no number does, or where that is not known (`mixed`: a side has several levels).
+        least: fewest that can tell anything.
+    """
     names = _UNITS[sides[0].unit]
     if min(sizes) < least:
         return (f"with fewer than {least} {names} a side nothing can be told; there are {sizes[0]} and {sizes[1]}",)
-    if needed is None:
-        return ()
+    effect = f"a difference of {100 * margin:.3g} %"
+    if needed is None or needed > _MEASURABLE:
+        than = f"more {names} a side than can be measured, over {_MEASURABLE:,}, would be needed for {effect}"
+        return (f"{than}: make it quieter or longer",) if margin > 0 and not mixed else ()
     more = max(0, needed - min(sizes))
     if not more:
-        return (f"there are enough {names} to find a difference of {100 * margin:.3g} % nine times of ten; a smaller one would need more",)
-    return (f"about {needed} {names} a side, {more} more, would find a difference of {100 * margin:.3g} % nine times of ten",)
+        return (f"there are enough {names} to find {effect} nine times of ten; a smaller one would need more",)
+    return (f"about {needed} {names} a side, {more} more, would find {effect} nine times of ten",)

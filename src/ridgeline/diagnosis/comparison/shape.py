@@ -1,0 +1,59 @@
+"""Whether all calls of a version differ alike: each quartile of the processes held against the other side's, as the verdict's statistic is.
+
+One ratio describes two versions whose calls all became longer or shorter by it. Where a quarter of the calls is slower, beyond the margin and as
+surely as the verdict is given, the version is not faster and not the same, whatever its other calls do: the burden is on the version that is to be
+kept. Where a quarter is faster and the verdict says otherwise, that is told and changes nothing. Reading the quartiles can take a verdict of
+`faster` or `same` back and never makes one, so that no equal versions are called different for it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ridgeline.core import TailComparison, Verdict
+from ridgeline.stats import Effect, Statistic
+
+from .sides import Side
+
+__all__ = ["shape_of"]
+
+_QUARTILES: tuple[tuple[Statistic, float], ...] = (("upper quartile", 0.75), ("lower quartile", 0.25))
+
+
+def shape_of(verdict: Verdict, found: Effect, margin: float, sides: tuple[Side, Side]) -> TailComparison | None:
+    """The quartile that differs otherwise than the verdict says; a slower one before a faster one, then the one that differs more.
+
+    Args:
+        verdict: by the statistic that was chosen.
+        found: with the intervals of the quartiles, at the confidence of a difference.
+        margin: relative difference that is none.
+        sides: for direction and unit.
+    """
+    higher = sides[0].series.better == "higher"
+    seen = [_judged(found, name, q, margin, higher=higher) for name, q in _QUARTILES]
+    against = [one for one in seen if one is not None and one.verdict != verdict]
+    if not against:
+        return None
+    worst = max(against, key=lambda one: (one.verdict == "slower", abs(math.log(one.ratio or 1.0))))
+    return TailComparison(
+        verdict=worst.verdict, ratio=worst.ratio, ratio_ci=worst.ratio_ci, q=worst.q, reason=_reason(worst, sides[1], higher=higher)
+    )
+
+
+def _judged(found: Effect, name: Statistic, q: float, margin: float, *, higher: bool) -> TailComparison | None:
+    low, high = found.intervals[name]
+    if low <= 0 or not math.isfinite(high) or (1 / (1 + margin) <= high and low <= 1 + margin):
+        return None
+    verdict: Verdict = "slower" if (low > 1) != higher else "faster"
+    return TailComparison(verdict=verdict, ratio=found.ratios[name], ratio_ci=(low, high), q=q)
+
+
+def _reason(one: TailComparison, side: Side, *, higher: bool) -> str:
+    """Such as `the slowest quarter of its calls takes 1.9 times as long`."""
+    which = "slowest" if (one.q > 0.5) != higher else "fastest"
+    ratio = one.ratio or 1.0
+    low, high = one.ratio_ci or (ratio, ratio)
+    interval = f"({low:.3g}–{high:.3g})"
+    if side.series.unit != "s":
+        return f"the {'upper' if one.q > 0.5 else 'lower'} quartile of its values is {ratio:.3g} times A's {interval}"
+    return f"the {which} quarter of its calls takes {ratio:.3g} times as long {interval}"
