@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ridgeline.core import Column, ReadError, Run, Samples
+from ridgeline.core import Column, ReadError, Run, Samples, UsageError
+from ridgeline.flows.notebook_transfer import export_notebook, import_notebook
 from ridgeline.notebook import Entry, Notebook, RunFilter, Unreadable
 from ridgeline.notebook.json_lines import read_json_lines, write_json_lines
 from ridgeline.notebook.parquet import read_parquet, write_parquet
@@ -250,6 +251,51 @@ def test_a_document_of_fewer_fields_is_the_same_one(file: Path, stored_run: Run)
                 del plain[name]
             connection.execute("UPDATE ridgeline_runs SET document = ?", (json.dumps(plain),))
         assert _outcomes(book, entries) == ["present"]
+
+
+def test_a_packed_file_whose_check_sum_is_wrong_is_told_although_every_line_was_read(stored_run: Run, tmp_path: Path) -> None:
+    lines = _bytes(write_json_lines, [Entry(kind="run", id=stored_run.id, document=stored_run)])
+    packed = gzip.compress(lines)
+    file = tmp_path / "damaged.jsonl.gz"
+    file.write_bytes(packed[:-8] + bytes(4) + packed[-4:])
+    done = import_notebook(tmp_path / "n.sqlite", str(file))
+    assert (done.added, done.left_out_count) == (1, 1)
+    assert "CRC" in done.left_out[0].reason
+
+
+def test_what_stands_behind_the_end_is_told(stored_run: Run) -> None:
+    lines = _bytes(write_json_lines, [Entry(kind="run", id=stored_run.id, document=stored_run)])
+    first, second = read_json_lines(io.BytesIO(lines + lines))
+    assert isinstance(first, Entry)
+    assert isinstance(second, Unreadable)
+    assert "behind the last line" in second.reason
+
+
+def test_a_line_without_end_is_not_taken_into_memory(stored_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ridgeline.notebook.json_lines._LONGEST_LINE", 1 << 20)
+    lines = _bytes(write_json_lines, [Entry(kind="run", id=stored_run.id, document=stored_run)]).splitlines(keepends=True)
+    file = io.BytesIO(lines[0] + b" " * (5 << 20) + lines[1] + lines[2])
+    with pytest.raises(ReadError, match="longer"):
+        list(read_json_lines(file))
+    assert file.tell() <= len(lines[0]) + (1 << 20)
+
+
+@pytest.mark.parametrize("at", ["never", "", "2026-13-01", "\x1b[31m"])
+def test_a_run_without_a_time_is_left_out(stored_run: Run, at: str) -> None:
+    lines = _bytes(write_json_lines, [Entry(kind="run", id=stored_run.id, document=msgspec.structs.replace(stored_run, at=at))])
+    (found,) = read_json_lines(io.BytesIO(lines))
+    assert isinstance(found, Unreadable)
+    assert "a time in ISO 8601" in found.reason
+
+
+def test_a_filter_that_means_nothing_writes_nothing(file: Path, stored_run: Run, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    with Notebook.open(file) as book:
+        book.add(stored_run)
+    for name in ("-", str(tmp_path / "out.jsonl")):
+        with pytest.raises(UsageError):
+            export_notebook(file, name, RunFilter(since="garbage"))
+    assert capfdbinary.readouterr().out == b""
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_gzip_of_the_same_entries_is_the_same_file(stored_run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

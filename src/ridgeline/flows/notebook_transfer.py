@@ -86,10 +86,11 @@ def export_notebook(location: str | Path | None, file: str, wanted: RunFilter = 
         wanted: only these runs and what names them; everything if it restricts nothing.
 
     Raises:
-        UsageError: no such notebook, another ending, or no place for the file.
+        UsageError: no such notebook, a filter that means nothing, another ending, or no place for the file.
         BackendUnavailable: Parquet without pyarrow.
     """
     form, report = check_name(file), _Report()
+    wanted.where()  # a filter that means nothing is refused before anything is written, to standard output as well
     with Notebook.open(location, create=False) as notebook:
         with _target(file) as target:
             _WRITERS[form](target, report.readable(notebook.entries(wanted)))

@@ -5,6 +5,7 @@ What leaves a notebook and comes into another is entries, whatever file they tra
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,13 +95,24 @@ def checked(entry: Entry) -> Entry:
     """The entry, if it can be found again under its id.
 
     Raises:
-        ReadError: an id that is empty, long or not printable, or that is not the one in the document.
+        ReadError: an id that is empty, long or not printable, or that is not the one in the document; a time that is none.
     """
     if not entry.id or len(entry.id) > _LONGEST_ID or not entry.id.isprintable():
         raise ReadError("an id of at most 200 printable characters", found=repr(entry.id)[:80], remedy="the file is damaged")
     if isinstance(entry.document, Run) and entry.document.id != entry.id:
         raise ReadError(f"the run {entry.id}", found=f"a run {entry.document.id}", remedy="the file is damaged")
+    at = entry.document.at if isinstance(entry.document, Run) else entry.at
+    if at or isinstance(entry.document, Run):
+        _check_time(at)
     return entry
+
+
+def _check_time(text: str) -> None:
+    """Runs are ordered by their time and found by it, as text."""
+    try:
+        datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ReadError("a time in ISO 8601", found=repr(text)[:80], remedy="the file is damaged") from error
 
 
 def encoded(document: Document, blobs: MemoryBlobs | None) -> str:

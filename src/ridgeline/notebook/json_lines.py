@@ -18,8 +18,8 @@ from .entries import Entry, Kind, Unreadable, checked, decoded, encoded
 
 __all__ = ["read_json_lines", "write_json_lines"]
 
-# A line longer than this is no document of ours: a column of 2**32 bytes would be refused as well.
-_LONGEST_LINE = 2**30
+# A line longer than this is no document of ours but a packed nothing that would fill the memory.
+_LONGEST_LINE = 2**29
 
 
 class _Begin(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.notebook/1"):
@@ -65,19 +65,25 @@ def read_json_lines(file: BinaryIO) -> Iterator[Entry | Unreadable]:
     """The entries of an open file; each line that is none, and an end that is missing, is told where it stands.
 
     Raises:
-        ReadError: the first line is not that of such a file.
+        ReadError: the first line is not that of such a file, or a line is longer than any document.
         OSError, EOFError, zlib.error: the file cannot be read on.
     """
     _check_first(file.readline(_LONGEST_LINE))
     count, number = 0, 1
     while line := file.readline(_LONGEST_LINE):
         number += 1
+        if len(line) == _LONGEST_LINE:
+            # What follows is the rest of the same line, however long.
+            raise ReadError(f"lines of less than {_LONGEST_LINE // 2**20} MiB", found=f"line {number}, longer", remedy="export fewer samples a run")
         if not line.strip():
             continue
         try:
             found = _parsed(line)
             if isinstance(found, _End):
                 yield from _ended(found, count, number)
+                # On to the end: the check sum of a packed file stands there.
+                if file.read(1):
+                    yield Unreadable(id=f"line {number + 1}", reason="something stands behind the last line: import the files one by one")
                 return
             yield _entry(found)
         except RidgelineError as error:
