@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
-from ridgeline.core import Column, GateCheck, GateReport, HistoryEntry, Predicted, Series
+from ridgeline.core import Caution, Column, GateCheck, GateReport, HistoryEntry, Predicted, Series
 from ridgeline.core.documents import decode, encode
 from ridgeline.diagnosis.gating import at_baseline, at_history, at_prediction, check_of, closed, error_of_each, suspicious
 from ridgeline.diagnosis.history import history_report
@@ -70,6 +71,18 @@ def test_a_suspicion_that_is_not_confirmed_is_cleared_by_the_second_looking() ->
     check = _check(first, second)
     assert (check.verdict, check.suspected) == ("fine", True)
     assert "not confirmed" in check.because
+
+
+def test_times_of_work_that_is_not_finished_are_no_reason_to_be_fine() -> None:
+    unfinished = Caution(code="unsynchronised", message="the call returns a generator", effect="wait for the work inside the function")
+    for scale, verdict in ((1.0, "inconclusive"), (0.5, "inconclusive"), (2.0, "regression")):
+        before, now = _series(1 + 1e-5 * np.arange(12)), _series(scale * (1 + 1e-5 * np.arange(12)))
+        now = msgspec.structs.replace(now, cautions=(unfinished,))
+        look = at_baseline(before, now, margin=0.02, error=0.01)
+        check = _check(look, look if look.worse else None)
+        assert check.verdict == verdict
+        assert unfinished in check.warnings
+    assert "wait for the work" in _check(at_baseline(now, now, margin=0.02), None).because
 
 
 def test_a_certain_slowdown_within_the_margin_passes() -> None:

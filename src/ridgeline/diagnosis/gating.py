@@ -230,13 +230,17 @@ def check_of(
     decisive = second or first
     verdict = _verdict(first, first if stored else second, tail)
     compared = decisive.comparison
+    warnings = compared.warnings if compared else series.cautions
+    because = _because(verdict, decisive, _how(second, verdict, stored), margin, series) + decisive.assumes
+    unfinished = next((caution for caution in warnings if caution.code == "unsynchronised"), None)
+    if unfinished is not None and verdict in ("fine", "faster"):
+        verdict, because = "inconclusive", f"{unfinished.effect or 'the work is not in the times'}"
     return GateCheck(
         name=name, verdict=verdict, against=against, target=target, ratio=decisive.ratio, ratio_ci=decisive.interval,
         confidence=1 - 2 * decisive.error, detectable_ratio=compared.detectable_ratio if compared else None, before=decisive.before,
         now=decisive.now, metric=series.metric, unit=series.unit, better=series.better, margin=margin, suspected=suspicious(first, tail=tail),
         tail=decisive.tail, first=first.comparison, second=second.comparison if second else None, expected=decisive.expected,
-        because=_because(verdict, decisive, _how(second, verdict, stored), margin, series) + decisive.assumes,
-        warnings=compared.warnings if compared else series.cautions, runs=tuple(runs),
+        because=because, warnings=warnings, runs=tuple(runs),
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from .comparing.first_look import first_look
 from .comparing.revisions import side_in
 from .comparing.sides import LiveSide
 from .comparing.worktrees import Tree, checked_out
-from .gating.baselines import Stored, by_name, exists_in, history_of, missing_in, sort_of, stored
+from .gating.baselines import Stored, by_name, exists_in, history_of, missing_in, sort_of, stored, unfilled
 from .gating.measuring import Effort, Measured, Measurer
 from .gating.suite import Case, read_cases
 
@@ -120,6 +120,12 @@ def gate(
     return closed
 
 
+def _short(commit: str) -> str:
+    """Eight digits of a commit, and whether the tree was changed."""
+    digits, plus, changed = commit.partition("+")
+    return f"{digits[:8]}{plus}{changed}"
+
+
 def _silent(label: str, fraction: float | None) -> None:
     """Where nobody wants progress."""
 
@@ -176,7 +182,7 @@ class _Job:
     @contextlib.contextmanager
     def prepared(self, cases: tuple[Case, ...], baseline: str | None, setup: str | None) -> Iterator[None]:
         """Find the baseline, and have it checked out for the time of a `with`."""
-        self.sort = "prediction" if all(case.predicted for case in cases) else sort_of(baseline or "history")
+        self.sort = "prediction" if all(case.predicted for case in cases) else sort_of("history" if baseline is None else baseline)
         self.baseline = {"prediction": _PREDICTION, "history": "the history"}.get(self.sort, baseline or "")
         if setup is not None and self.sort != "revision":
             raise UsageError("--setup for a revision as the baseline", found=f"a baseline that is {self.baseline}", remedy="leave it out")
@@ -188,7 +194,7 @@ class _Job:
         with contextlib.ExitStack() as stack:
             if self.sort == "revision":
                 self.trees = stack.enter_context(checked_out([baseline or "", "worktree"], setup=setup, report=self.report))
-                self.baseline = f"{baseline} ({self.trees[0].commit[:8]})"
+                self.baseline = f"{baseline} ({_short(self.trees[0].commit)})"
             yield
 
     def run(self, cases: tuple[Case, ...]) -> GateReport:
@@ -210,7 +216,7 @@ class _Job:
         warnings = [Caution(code="not-kept", message=measurer.failure, effect="these runs are in no notebook")] if measurer.failure else []
         left_out = self.stored.left_out if self.stored else ()
         closed = rule.closed(
-            checks, baseline=self.baseline, version=self.trees[1].commit[:8] if self.trees else "this version", confidence=self.confidence,
+            checks, baseline=self.baseline, version=_short(self.trees[1].commit) if self.trees else "this version", confidence=self.confidence,
             fail_on=("slower", "tail") if self.tail else ("slower",), left_out=left_out,
         )  # fmt: skip
         return msgspec.structs.replace(closed, warnings=tuple(warnings), command=self.line)
@@ -260,6 +266,10 @@ class _Job:
         now = side_in(self.trees[1], case.target, case.command, threads=case.threads, seed=self.efforts.seed)
         if not exists_in(case, self.trees[0]):
             self.measured[case.name] = measurer.measured(case.name, (now,), effort).series[-1]
+            empty = unfilled(case, self.trees[0])
+            if empty is not None:
+                because = f"whether {self.baseline} has it is not known: {empty} is a submodule; to do: --setup 'git submodule update --init'"
+                return self._plain(case, "inconclusive", because)
             return self._plain(case, "new", f"{self.baseline} does not have it")
         before = side_in(self.trees[0], case.target, case.command, threads=case.threads, seed=self.efforts.seed)
         try:

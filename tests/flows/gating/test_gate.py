@@ -222,6 +222,43 @@ def test_what_cannot_be_asked_is_refused(
     assert measurer.seen == []
 
 
+def test_an_empty_baseline_is_not_the_history(measurer: type[Measurer], repository: Callable[..., None], tmp_path: Path) -> None:
+    # A variable of a CI server that is not set must not turn the question into another.
+    repository({"f.py": "def f(): pass\n"})
+    with Notebook.open(tmp_path / "n.sqlite") as notebook, pytest.raises(UsageError, match="expected a baseline"):
+        flow.gate(["f.py:f"], baseline="", notebook=notebook)
+    assert measurer.seen == []
+
+
+def test_a_benchmark_in_a_submodule_that_is_not_checked_out_is_not_new(
+    measurer: type[Measurer], repository: Callable[..., None], tmp_path: Path
+) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e@e", "-c", "protocol.file.allow=always"]
+    (inner / "f.py").write_text("def f(): pass\n")
+    for arguments in (["init", "-q", "."], ["add", "f.py"], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *arguments], cwd=inner, check=True, timeout=60)
+    (tmp_path / ".gitignore").write_text("/inner\n")
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "README").write_text("no submodule")
+    subprocess.run([*git, "submodule", "--quiet", "add", "./inner", "sub"], cwd=tmp_path, check=True, timeout=60, capture_output=True)
+    repository({"g.py": "def g(): pass\n"})
+    (tmp_path / "plain" / "f.py").write_text("def f(): pass\n")
+    measurer.levels = {name: [1, 1] for name in ("sub/f.py:f", "sub.f:f", "plain/f.py:f", "g.py:g")}
+    report = flow.gate([*measurer.levels], baseline="HEAD")
+    assert _verdicts(report) == {"sub/f.py:f": "inconclusive", "sub.f:f": "inconclusive", "plain/f.py:f": "new", "g.py:g": "fine"}
+    assert "git submodule update" in report.checks[0].because
+
+
+def test_a_changed_tree_is_called_one(measurer: type[Measurer], repository: Callable[..., None]) -> None:
+    repository({"f.py": "def f(): pass\n"})
+    measurer.levels = {"f.py:f": [1, 1]}
+    assert not flow.gate(["f.py:f"], baseline="HEAD").version.endswith("dirty")
+    Path("f.py").write_text("def f(): return 1\n")
+    assert flow.gate(["f.py:f"], baseline="HEAD").version.endswith("+dirty")
+
+
 @pytest.mark.parametrize("efforts", [{"first": 2}, {"second": 0}, {"first_s": 0.0}, {"second_s": float("nan")}, {"first": 10**6}])
 def test_efforts_that_mean_nothing_are_refused(efforts: dict[str, Any]) -> None:
     with pytest.raises(UsageError):

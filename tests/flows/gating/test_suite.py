@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,9 @@ def test_a_suite(tmp_path: Path) -> None:
 def test_functions_of_a_python_file_are_found_without_running_it(tmp_path: Path) -> None:
     file = tmp_path / "all.py"
     file.write_text("raise SystemExit('never run')\ndef bench_a(): pass\ndef helper(): pass\nasync def bench_later(): pass\ndef bench_b(): pass\n")
-    assert [(case.name, case.target) for case in read_cases([str(file)])] == [("bench_a", f"{file}:bench_a"), ("bench_b", f"{file}:bench_b")]
+    assert [(case.name, case.target) for case in read_cases([str(file)])] == [
+        (name, f"{file}:{name}") for name in ("bench_a", "bench_later", "bench_b")
+    ]
     (tmp_path / "script.py").write_text("print(1)\n")
     (script,) = read_cases([str(tmp_path / "script.py")])
     assert script.target == str(tmp_path / "script.py")
@@ -76,6 +79,13 @@ def test_a_file_that_is_none_is_one_line(tmp_path: Path, content: bytes) -> None
         if name.endswith(".py") and content.startswith(b"#"):
             continue
         with pytest.raises(RidgelineError):
+            read_cases([str(tmp_path / name)])
+
+
+def test_a_pipe_is_no_suite_and_nothing_waits_for_it(tmp_path: Path) -> None:
+    for name in ("suite.toml", "suite.py"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(UsageError, match="no regular file"):
             read_cases([str(tmp_path / name)])
 
 

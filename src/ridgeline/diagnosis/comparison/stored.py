@@ -55,8 +55,11 @@ def _first_calls(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _series(name: str, metric: str, values: np.ndarray, process: np.ndarray, keys: dict[str, str], run: Run) -> Series:
+    # Whoever takes one series from the set must not take times of unfinished work for times of the work.
+    unfinished = tuple(caution for caution in run.facts.warnings if caution.code == "unsynchronised")
     return Series(
-        name=name, metric=metric, values=Column(values, "s", np.float64), process=Column(process, "count", np.int64), keys=keys, at=run.at
+        name=name, metric=metric, values=Column(values, "s", np.float64), process=Column(process, "count", np.int64), keys=keys, at=run.at,
+        cautions=unfinished,
     )  # fmt: skip
 
 

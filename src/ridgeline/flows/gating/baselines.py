@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..comparing.worktrees import Tree
 
-__all__ = ["Stored", "by_name", "exists_in", "history_of", "missing_in", "sort_of", "stored"]
+__all__ = ["Stored", "by_name", "exists_in", "history_of", "missing_in", "sort_of", "stored", "unfilled"]
 
 HISTORY = "history"
 _RUN = re.compile(r"last|latest|-[1-9][0-9]{0,8}|[0-9]{8}T[0-9]{6}-[0-9a-f]{1,8}")
@@ -122,6 +122,20 @@ def exists_in(case: Case, tree: Tree) -> bool:
         return _module_has(tree, place, function)
     path = Path(os.path.expanduser(case.target))
     return path.is_absolute() or (tree.directory / path).exists()
+
+
+def unfilled(case: Case, tree: Tree) -> Path | None:
+    """The folder on the way to a benchmark that a checkout left empty, as git leaves those of submodules and no others."""
+    place, colon, _ = (case.target or case.command[0]).rpartition(":")
+    if not colon:
+        place = case.target or case.command[0]
+    is_module = bool(colon) and not place.lower().endswith(".py")
+    below = Path(*place.split(".")) if is_module else Path(place)
+    for root in (tree.root, tree.root / "src") if is_module else (tree.directory,):
+        for folder in reversed((root / below).parents if not is_module else [root / below, *(root / below).parents]):
+            if tree.root in folder.parents and folder.is_dir() and not any(folder.iterdir()):
+                return folder.relative_to(tree.root)
+    return None
 
 
 def _module_has(tree: Tree, module: str, function: str) -> bool:

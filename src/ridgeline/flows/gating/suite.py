@@ -168,12 +168,14 @@ def _functions(text: str, root: Path) -> list[str]:
         tree = ast.parse(_content(text, root, "a Python file"))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ReadError("a Python file", found=f"{text}: {error}", remedy="mend the file") from error
-    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def _content(text: str, root: Path, what: str) -> str:
     path = root / os.path.expanduser(text)
     try:
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise UsageError(what, found=f"{text}, which is no regular file", remedy="check the path")
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
     except OSError as error:
