@@ -53,7 +53,7 @@ def test_a_wait_that_is_dear_by_itself_is_no_work() -> None:
 PROGRAM = """
 import time
 class Later:
-    def __init__(self): self.ready_at = time.perf_counter() + 0.005
+    def __init__(self): self.ready_at = time.perf_counter() + 0.05
     def block_until_ready(self): time.sleep(max(0.0, self.ready_at - time.perf_counter()))
 def work(): return Later()
 def wait(result): result.block_until_ready()
