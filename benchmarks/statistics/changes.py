@@ -1,8 +1,12 @@
 """Change points: series without a change that are flagged, steps put into recorded noise that are found, the Turing set, and time a series.
 
-Recorded noise is what `noise.py` left in its journal: medians of processes of unchanged programs, in order. The Turing set is read from
-`$RIDGELINE_DATA/bench/TCPD` and left out with a word where that is not set; its F1 is that of G. van den Burg, C. Williams, "An evaluation of change
-point detection algorithms", 2020: annotators' points within five places, the first place counting for everyone.
+Recorded noise is what `noise.py` left in its journal, or the journal of `benchmarks/comparison/run.py` given by `--noise`: medians of processes of
+unchanged programs, in order. A point of a history is the median of so many consecutive processes, as a run would report it. A step at a random place
+in the middle three fifths counts as found where a change is reported within five points of it (the margin of the Turing set); every other reported
+change is a false one. F1 = 2 hits ÷ (2 hits + false + missed). The Turing set is read from `$RIDGELINE_DATA/bench/TCPD` and left out with a word
+where that is not set; its F1 is that of G. van den Burg, C. Williams, "An evaluation of change point detection algorithms", 2020: annotators' points
+within five places, the first place counting for everyone. Apache Otava, where an interpreter that has it is given by `--otava`, sees the very same
+series.
 """
 
 from __future__ import annotations
@@ -10,16 +14,17 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from noise import recorded
+from noise import compared, recorded
 from numpy.typing import NDArray
 from tables import markdown, share
 
-from ridgeline.stats import history
+from ridgeline.stats import history, mad_sigma
 
 __all__ = ["report"]
 
@@ -60,6 +65,37 @@ def _nulls(g: np.random.Generator, repeats: int) -> list[list[str]]:
     return rows
 
 
+Find = Callable[[list[Floats]], list[list[int]]]
+#: Processes whose median is one point, as a run of so many processes would report it.
+RUNS = (1, 3, 5, 9, 15)
+#: Reads a list of series on stdin, prints the places of the changes of each.
+_OTAVA = """
+import json, sys
+from otava.analysis import compute_change_points
+print(json.dumps([[int(change.index) for change in compute_change_points(series)[0]] for series in json.load(sys.stdin)]))
+"""
+
+
+def _ours(series: list[Floats]) -> list[list[int]]:
+    return [_places(values) for values in series]
+
+
+def _otava(python: str) -> Find:
+    def find(series: list[Floats]) -> list[list[int]]:
+        given = json.dumps([values.tolist() for values in series])
+        printed = subprocess.run([python, "-c", _OTAVA], input=given, capture_output=True, text=True, check=True).stdout
+        found: list[list[int]] = json.loads(printed)
+        return found
+
+    return find
+
+
+def _runs(medians: Floats, processes: int) -> Floats:
+    """Medians of consecutive processes, shape (runs,)."""
+    runs = medians.size // processes
+    return np.asarray(np.median(medians[: runs * processes].reshape(runs, processes), axis=1))
+
+
 def _windows(g: np.random.Generator, series: Sequence[Floats], count: int) -> Iterable[Floats]:
     for _ in range(count):
         whole = series[int(g.integers(len(series)))]
@@ -67,19 +103,39 @@ def _windows(g: np.random.Generator, series: Sequence[Floats], count: int) -> It
         yield whole[start : start + POINTS]
 
 
-def _injected(g: np.random.Generator, series: Sequence[Floats], count: int) -> list[list[str]]:
-    flagged = sum(bool(_places(window)) for window in _windows(g, series, count))
-    rows = [["none", share(flagged, count), "≤ 2 % flagged"]]
-    for step, aim in ((0.02, 0.75), (0.05, 0.90)):
-        hits = false = 0
-        for window in _windows(g, series, count):
-            at = int(g.integers(20, 80))
-            moved = np.where(np.arange(POINTS) >= at, 1 + step, 1.0) * window
-            found = _places(moved)
-            hit = any(abs(place - at) <= _NEAR for place in found)
-            hits, false = hits + hit, false + len(found) - hit
-        rows.append([f"{step:.0%}", f"F1 {2 * hits / (2 * hits + false + count - hits):.2f}; found {share(hits, count)}", f"F1 ≥ {aim}"])
+def _injected(g: np.random.Generator, series: Sequence[Floats], count: int, tools: dict[str, Find]) -> list[list[str]]:
+    """A row a tool: part of unchanged windows that is flagged, and F1 and part found of each step."""
+    plain = list(_windows(g, series, count))
+    stepped = {}
+    for step in (0.02, 0.05):
+        places = [int(place) for place in g.integers(POINTS // 5, 4 * POINTS // 5, count)]
+        moved = [np.where(np.arange(POINTS) >= at, 1 + step, 1.0) * window for at, window in zip(places, _windows(g, series, count), strict=True)]
+        stepped[step] = places, moved
+    rows = []
+    for name, find in tools.items():
+        row = [name, share(sum(map(bool, find(plain))), count)]
+        for places, moved in stepped.values():
+            hits = false = 0
+            for at, found in zip(places, find(moved), strict=True):
+                hit = any(abs(place - at) <= _NEAR for place in found)
+                hits, false = hits + hit, false + len(found) - hit
+            row.append(f"F1 {2 * hits / (2 * hits + false + count - hits):.2f}; found {share(hits, count)}")
+        rows.append(row)
     return rows
+
+
+def _recorded(g: np.random.Generator, noise: Path | None, count: int, tools: dict[str, Find]) -> Iterable[str]:
+    found = compared(noise) if noise else recorded()
+    for processes in RUNS:
+        every = {program: _runs(medians, processes) for program, medians in found.items()}
+        series = {program: values for program, values in every.items() if values.size >= POINTS}
+        what = f"medians of {processes} processes" if processes > 1 else "processes"
+        if not series:
+            yield f"No program has {POINTS} {what} in the noise that was recorded (most: {max((v.size for v in every.values()), default=0)}).\n"
+            continue
+        spread = ", ".join(f"{program} {values.size} points, σ {100 * mad_sigma(np.log(values)):.1f} %" for program, values in series.items())
+        head = ["rule", "no step: flagged (aim: ≤ 2 %)", "2 % (aim: F1 ≥ 0.75)", "5 % (aim: F1 ≥ 0.90)"]
+        yield markdown(f"A step put into {POINTS} recorded {what} ({spread})", head, _injected(g, list(series.values()), count, tools))
 
 
 def _agreed(truth: set[int], found: set[int]) -> int:
@@ -116,18 +172,19 @@ def _turing() -> str:
     return f"Turing change point set, {len(scores)} series of one variable: mean F1 {statistics.fmean(scores):.3f} (aim: ≥ 0.73).\n"
 
 
-def report(full: bool) -> str:
-    """The tables."""
+def report(full: bool, noise: Path | None = None, otava: str | None = None) -> str:
+    """The tables.
+
+    Args:
+        full: more draws.
+        noise: a journal of comparisons, whose pairs of equal code are the noise; else what `noise.py` recorded.
+        otava: a Python interpreter that has Apache Otava.
+    """
     g = np.random.default_rng(14)
     repeats = 2000 if full else 300
     parts = [markdown(f"Series of {POINTS} points without a change that are flagged", ["noise", "flagged", "aim"], _nulls(g, repeats))]
-    series = [values for values in recorded().values() if values.size >= POINTS]
-    if series:
-        sizes = ", ".join(str(values.size) for values in series)
-        title = f"A step put into {POINTS} recorded medians of processes ({len(series)} programs, {sizes} processes)"
-        parts.append(markdown(title, ["step", "result", "aim"], _injected(g, series, repeats)))
-    else:
-        parts.append(f"No recorded noise of {POINTS} processes yet: noise.py records it.\n")
+    tools = {"ridgeline": _ours} | ({"Apache Otava": _otava(otava)} if otava else {})
+    parts.extend(_recorded(g, noise, min(repeats, 600), tools))
     parts.append(_turing())
     taken = []
     for _ in range(50):

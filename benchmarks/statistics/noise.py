@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import journal
 
-__all__ = ["JOURNAL", "record", "recorded"]
+__all__ = ["JOURNAL", "compared", "record", "recorded"]
 
 JOURNAL = Path(__file__).resolve().parents[1] / "results" / "noise.jsonl"
 #: Bodies of functions, each of some hundred microseconds; every process times one for a while and prints the median in nanoseconds.
@@ -51,6 +51,16 @@ class Line(msgspec.Struct, frozen=True):
     median_ns: float
 
 
+class _Pair(msgspec.Struct, frozen=True):
+    """Of a comparison what is needed here."""
+
+    kind: str
+    truth: str
+    medians_a: tuple[float, ...] = ()
+    medians_b: tuple[float, ...] = ()
+    error: str = ""
+
+
 def record(processes: int) -> None:
     """Record until every program has so many processes, the programs in turns."""
     for _ in range(processes):
@@ -70,6 +80,16 @@ def recorded() -> dict[str, NDArray[np.float64]]:
     for line in journal.read(JOURNAL, Line):
         found.setdefault(line.program, []).append(line.median_ns)
     return {program: np.array(medians) for program, medians in found.items()}
+
+
+def compared(path: Path) -> dict[str, NDArray[np.float64]]:
+    """Medians of the processes of every pair of equal code in a journal of comparisons, by workload; the two sides took turns."""
+    found: dict[str, list[float]] = {}
+    for line in journal.read(path, _Pair):
+        if line.truth == "twin" and not line.error:
+            turns = [median for pair in zip(line.medians_a, line.medians_b, strict=False) for median in pair]
+            found.setdefault(line.kind, []).extend(turns)
+    return {kind: np.array(medians) for kind, medians in found.items()}
 
 
 if __name__ == "__main__":

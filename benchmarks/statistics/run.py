@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import changes
@@ -25,10 +26,13 @@ def main() -> int:
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--only", action="append", choices=sorted(PARTS))
     parser.add_argument("--record", type=int, metavar="N", help="processes of noise to record first (120, with --full 400; 0 for none)")
+    parser.add_argument("--noise", type=Path, metavar="FILE", help="a journal of benchmarks/comparison/run.py to take the noise from, instead")
+    parser.add_argument("--otava", metavar="PYTHON", help="an interpreter that has apache-otava, whose rule then sees the same series")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     chosen = arguments.only or list(PARTS)
-    if "changes" in chosen:
+    PARTS["changes"] = partial(changes.report, noise=arguments.noise, otava=arguments.otava)
+    if "changes" in chosen and arguments.noise is None:
         noise.record(arguments.record if arguments.record is not None else 400 if arguments.full else 120)
     parts = []
     for name in chosen:

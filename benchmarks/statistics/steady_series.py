@@ -94,6 +94,26 @@ def _visit(g: Generator, n: int) -> Series:
     return np.where((at >= start) & (at < stop), g.uniform(1.15, 1.6), 1.0), stop
 
 
+def _visits(g: Generator, n: int) -> Series:
+    """A neighbour that comes and goes to the end: a fifth of the time slower, in visits of 2 to 5 % of the series, the last one late."""
+    levels, slower = np.ones(n), g.uniform(1.2, 1.8)
+    for start in [*g.uniform(0.05, 0.85, 5), g.uniform(0.88, 0.92)]:
+        levels[int(n * start) : int(n * (start + g.uniform(0.02, 0.05)))] = slower
+    return levels, None
+
+
+def _smaller_and_smaller(g: Generator, n: int) -> Series:
+    """Compiled again and again, each time for less: the last step is not much more than the tolerance."""
+    cuts = np.sort((n * g.uniform(0.02, 0.6, 3)).astype(int))
+    levels = np.array([g.uniform(2.5, 4.0), g.uniform(1.25, 1.35), g.uniform(1.1, 1.16), 1.0])
+    return levels[np.searchsorted(cuts, np.arange(n), side="right")], int(cuts[-1])
+
+
+def _other_end(g: Generator, n: int) -> Series:
+    """The last few calls are slower: too few to say that it ended."""
+    return np.where(np.arange(n) >= n - int(g.integers(3, 10)), g.uniform(1.3, 2.0), 1.0), 0
+
+
 COURSES: dict[str, Callable[[Generator, int], Series]] = {
     "flat": _flat,
     "step down": _step_down,
@@ -108,6 +128,9 @@ COURSES: dict[str, Callable[[Generator, int], Series]] = {
     "drift": _drift,
     "slight drift": _slight_drift,
     "visit": _visit,
+    "visits": _visits,
+    "smaller and smaller steps": _smaller_and_smaller,
+    "other end": _other_end,
 }
 
 
@@ -141,12 +164,28 @@ def _two_modes(g: Generator, n: int) -> Floats:
     return 0.005 * g.standard_normal(n) + np.log(g.uniform(1.05, 1.25)) * (g.random(n) < g.uniform(0.2, 0.8))
 
 
+def _bursts(g: Generator, n: int) -> Floats:
+    """Short bursts of a neighbour, of 3 to 10 calls and 2.5 % of all together, and a long tail."""
+    noise = 0.01 * g.standard_normal(n) + 0.02 * g.exponential(size=n)
+    for start in g.integers(0, n - 10, n // 260):
+        noise[start : start + int(g.integers(3, 11))] += np.log(g.uniform(1.3, 2.5))
+    return noise
+
+
+def _busy_twin(g: Generator, n: int) -> Floats:
+    """A third of the calls beside a busy twin of the core, for a few calls at a time."""
+    busy = np.repeat(g.random(n // 3 + 1) < g.uniform(0.1, 0.35), 3)[:n]
+    return 0.01 * g.standard_normal(n) + np.log(g.uniform(1.2, 1.6)) * busy
+
+
 NOISES: dict[str, Callable[[Generator, int], Floats]] = {
     "normal": _normal,
     "skewed": _skewed,
     "wandering": _wandering,
     "spikes": _spikes,
     "two modes": _two_modes,
+    "bursts": _bursts,
+    "busy twin": _busy_twin,
 }
 
 

@@ -3,9 +3,10 @@
 Decides which samples are warm-up; how long to go on measuring is the harness's business. The log times, with lone spikes taken out by a running
 median of five, are cut into the segments that minimise Σ (squared error ÷ σ²) + 6 ln n a segment. σ comes from differences of neighbours, so
 that the levels themselves do not widen it. Segments from the end backwards belong to the steady state until one is shown to differ from the last one
-by more than the tolerance; pieces of fewer than 8 calls between level ones are hiccups. Sources: E. Barrett et al., "Virtual machine warmup blows hot
-and cold", OOPSLA 2017 (segments); L. Traini et al., "Towards effective assessment of steady state performance in Java software", Empirical
-Software Engineering 28, 2022 (5 % that an interval must leave out; the steady part begins before the last sixth).
+by more than the tolerance. What differs for less than a hundred-and-fiftieth of the series and goes away again is a hiccup, as a neighbour or a
+collector makes them, as long as hiccups are a twentieth of the calls and less. Sources: E. Barrett et al., "Virtual machine warmup blows hot and
+cold", OOPSLA 2017 (segments); L. Traini et al., "Towards effective assessment of steady state performance in Java software", Empirical Software
+Engineering 28, 2022 (5 % that an interval must leave out; the steady part begins before the last sixth).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ LEAST_STEADY = 8
 _MOST = 750
 #: Part of the series that a steady state holds for at the least.
 _LEAST_PART = 1 / 6
+#: Part of the series that one hiccup takes at the most, and part of the steady state that all of them take.
+_HICCUP, _HICCUPS = 1 / 150, 0.05
 #: Chance of calling two equal levels different, before the tolerance.
 _ALPHA = 0.05
 #: A line through the steady part that climbs by this many times the tolerance is no level; it is read from so many calls.
@@ -83,16 +86,20 @@ def steady_start(values: Values, tolerance: float = 0.05) -> int | None:
     array = positive_floats(values)
     if array.size < LEAST_STEADY:
         return None
-    *earlier, last = _without_stragglers(segments(array))
-    logs = np.log(array)
-    level, band = _level(logs[last.start : last.stop]), math.log1p(tolerance)
-    start = last.start
+    hiccup = max(LEAST_STEADY, array.size * _HICCUP)
+    *earlier, last = _without_stragglers(segments(array), hiccup)
+    logs, band = np.log(array), math.log1p(tolerance)
+    start, away, lost = last.start, 0, 0
+    settled = logs[last.start : last.stop]
     for piece in reversed(earlier):
-        if not _differs(_level(logs[piece.start : piece.stop]), level, band):
-            start = piece.start
-        elif piece.stop - piece.start >= LEAST_STEADY:
+        own = logs[piece.start : piece.stop]
+        if not _differs(_level(own), _level(settled), band):
+            start, away, settled = piece.start, 0, np.concatenate([own, settled])
+            continue
+        # A hiccup if the level was there before it, and warm-up if not: `start` moves past it only in the first case.
+        away, lost = away + piece.stop - piece.start, lost + piece.stop - piece.start
+        if away >= hiccup or lost > max(2 * hiccup, _HICCUPS * (array.size - piece.start)):
             break
-        # A shorter piece is a hiccup if the level was there before it, and warm-up if not: `start` moves past it only in the first case.
     if array.size - start < max(LEAST_STEADY, array.size * _LEAST_PART) or _moves(logs[start:], band):
         return None
     return start
@@ -157,10 +164,10 @@ def moves_one_way(values: Values) -> bool:
     return 1 < len(segments(array)) <= _STEPS
 
 
-def _without_stragglers(pieces: tuple[Segment, ...]) -> tuple[Segment, ...]:
+def _without_stragglers(pieces: tuple[Segment, ...], hiccup: float) -> tuple[Segment, ...]:
     """The pieces up to the last one long enough to be a level: a hiccup in the very last calls ends no steady state."""
     for count in range(len(pieces), 0, -1):
-        if pieces[count - 1].stop - pieces[count - 1].start >= LEAST_STEADY:
+        if pieces[count - 1].stop - pieces[count - 1].start >= hiccup:
             return pieces[:count]
     return pieces
 
@@ -180,11 +187,20 @@ def segments(values: Values) -> tuple[Segment, ...]:
     array = positive_floats(values)
     stride = math.ceil(array.size / _MOST)
     edges = np.arange(0, array.size, stride)
-    logs = np.log(array if stride == 1 else np.array([np.median(array[edge : edge + stride]) for edge in edges]))
+    logs = np.log(_medians(array, stride))
     smooth = _running_median(logs)
     price = _PENALTY * math.log(max(smooth.size, 2)) * _noise(logs, smooth)
     bounds = [0, *(int(edges[cut]) for cut in optimal_cuts(Levels(smooth), smooth.size, price)), array.size]
     return tuple(Segment(start=a, stop=b, median=float(np.median(array[a:b]))) for a, b in pairwise(bounds))
+
+
+def _medians(values: NDArray[np.float64], stride: int) -> NDArray[np.float64]:
+    """Medians of consecutive blocks of `stride` values, the last of what is left."""
+    if stride == 1:
+        return values
+    whole = values.size // stride * stride
+    medians = np.median(values[:whole].reshape(-1, stride), axis=1)
+    return np.append(medians, np.median(values[whole:])) if whole < values.size else medians
 
 
 def _running_median(values: NDArray[np.float64]) -> NDArray[np.float64]:
