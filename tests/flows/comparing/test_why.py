@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from ridgeline.core import Comparison, GroundTruth, TailComparison
+from ridgeline.diagnosis.matching import matched
+from ridgeline.diagnosis.parts import parts_of
 from ridgeline.flows.comparing.sides import side_of
 from ridgeline.flows.comparing.why import Views, attributed, views_of
 
@@ -22,6 +24,43 @@ def b():
 
 def fails():
     raise ValueError("broken on purpose")
+
+BUFFER = np.empty(4_000_000)
+
+def reused():
+    BUFFER.fill(1.0)
+
+def fresh():
+    np.empty(4_000_000).fill(1.0)
+"""
+STAGES = """
+import ridgeline
+
+def spin(count):
+    return sum(range(count))
+
+def pipeline(count):
+    with ridgeline.stage("decode"):
+        spin(10_000)
+    with ridgeline.stage("infer"):
+        spin(count)
+
+def a():
+    pipeline(10_000)
+
+def b():
+    pipeline(200_000)
+"""
+TORCH = """
+import torch
+
+VALUES = torch.ones(128, 128)
+
+def turned():
+    return torch.relu(VALUES.t().contiguous())
+
+def copied():
+    return torch.relu(VALUES.clone())
 """
 
 
@@ -66,3 +105,65 @@ def test_nothing_is_looked_into_without_a_difference(slower, changes):
     found = msgspec.structs.replace(slower, **changes)
     assert views_of(found, (None, None), 1.0, 0, None) == Views()
     assert attributed(found, Views()).warnings[-1].code == "not-attributed"
+
+
+def looked_into(slower, a, b):
+    views = views_of(slower, (side_of(a), side_of(b)), 0.5, 0, lambda label, fraction: None)
+    assert views.failure == ""
+    return views.a[0], views.b[0]
+
+
+def only_in_one(a, b, view):
+    """Sort and kind of the parts that only one version has."""
+    sides = [{part.key: part for part in parts_of(facts, view)} for facts in (a, b)]
+    pairs = matched(tuple(sides[0]), tuple(sides[1]))
+    ours = {(sides[0][key].sort, key.kind) for key, other in pairs if other is None}
+    theirs = {(sides[1][key].sort, key.kind) for other, key in pairs if other is None}
+    return ours, theirs
+
+
+def test_the_stage_that_does_more_is_the_one(slower, tmp_path):
+    (tmp_path / "stages.py").write_text(STAGES)
+    a, b = looked_into(slower, f"{tmp_path}/stages.py:a", f"{tmp_path}/stages.py:b")
+    stages = [{part.key.name: part.seconds.value for part in parts_of(facts, "stages")} for facts in (a, b)]
+    assert [list(names) for names in stages] == [["decode", "infer"]] * 2
+    # By what it is beside the other stage of the same call: what slows the machine down slows both.
+    assert stages[1]["infer"] / stages[1]["decode"] > stages[0]["infer"] / stages[0]["decode"]
+    assert only_in_one(a, b, "stages") == (set(), set())
+
+
+def test_fresh_memory_is_pages_asked_of_the_kernel(slower, sides):
+    a, b = looked_into(slower, *(side.spec for side in sides("reused", "fresh")))
+    assert b.samples.mean("minor_faults") > a.samples.mean("minor_faults")
+    system = [next(part for part in parts_of(facts, "wall") if part.sort == "system time") for facts in (a, b)]
+    assert all("page faults a call" in part.says for part in system)
+    assert only_in_one(a, b, "operators") == (set(), {("allocation", "numpy.empty")})
+
+
+def test_transposed_nodes_of_a_model_are_layout(slower, tmp_path):
+    onnx = pytest.importorskip("onnx")
+
+    def saved(name, turns):
+        from support.onnx_models import model, tensor, zeros
+
+        make = onnx.helper.make_node
+        around = [make("Transpose", ["x"], ["t"], perm=[1, 0]), make("Relu", ["t"], ["s"]), make("Transpose", ["s"], ["z"], perm=[1, 0])]
+        plain = [make("Relu", ["x"], ["z"])]
+        nodes = [*(around if turns else plain), make("Gemm", ["z", "w"], ["y"])]
+        onnx.save(model(nodes, [tensor("x", 64, 64)], ["y"], {"w": zeros(64, 64)}), tmp_path / name)
+        return str(tmp_path / name)
+
+    a, b = looked_into(slower, saved("a.onnx", False), saved("b.onnx", True))
+    ours, theirs = only_in_one(a, b, "operators")
+    assert ("layout", "Transpose") in theirs
+    assert not any(sort == "layout" for sort, _ in ours)
+
+
+def test_a_copy_of_a_module_is_one_into_the_same_order_or_into_another(slower, tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "module.py").write_text(TORCH)
+    path = f"{tmp_path}/module.py"
+    found = looked_into(slower, f"{path}:turned", f"{path}:copied")
+    sorts = [{part.key.kind: part.sort for part in parts_of(facts, "operators")} for facts in found]
+    assert sorts[0]["aten::clone"] == "layout"
+    assert sorts[1]["aten::clone"] == "copy"

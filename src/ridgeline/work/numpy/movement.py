@@ -68,7 +68,8 @@ def _reserve(call: Call) -> Work:
 @formula(_FILLED)
 def _fill(call: Call) -> Work:
     outputs = call.outputs or call.inputs[:1]
-    return Work(group="allocation", writes=merge(outputs))
+    # The method `fill` writes into memory that is there.
+    return Work(group="allocation" if call.outputs else "elementwise", writes=merge(outputs))
 
 
 @formula("take", "take_along_axis", "compress", "extract")
