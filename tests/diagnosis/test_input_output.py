@@ -5,9 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ridgeline.core import Diagnosis, Facts, HotSpot, HotSpots, Need, Site, Wait, WaitTable
+from ridgeline.core import Diagnosis, Facts, HotSpot, HotSpots, LevelRecord, Need, Site, Wait, WaitTable
 from ridgeline.core.waits import WaitKind
 from ridgeline.diagnosis import next as next_step
+from ridgeline.diagnosis.case import Case
+from ridgeline.diagnosis.one_after_another import one_after_another
 from support.facts_by_hand import exact, facts, row, split
 
 
@@ -108,3 +110,67 @@ def test_a_cause_without_an_action_is_named_all_the_same():
     assert not found.actions
     assert found.bound == "latency"
     assert msgspec.json.decode(msgspec.json.encode(found))["actions"] == []
+
+
+def in_turn(count: float, each: float, kind: WaitKind = "sleep", on: str = "time.sleep", **fields: object) -> Wait:
+    seconds = count * each
+    known = {"calls": count, "total_s": exact(seconds, "s"), "caller_s": exact(seconds, "s"), "on": on, "longest_s": each, **fields}
+    return Wait(kind=kind, **known)  # type: ignore[arg-type]
+
+
+def test_waits_one_after_another_are_started_together_as_far_as_amdahl_goes():
+    found = asleep(in_turn(4, 0.0024))
+    action = found.actions[0]
+    assert (action.action, action.metric) == ("prefetch", "latency")
+    # 96 % of the wall in four equal waits; carefully, half of that gain.
+    assert action.speedup == pytest.approx((1 / (0.04 + 0.96 / 2.5), 1 / (0.04 + 0.96 / 4)))
+    assert "waits 4 times one after another, 96% of the wall; if no wait needs the result of the one before" in action.because
+    assert found.bottleneck.summary == "99% of the wall is asleep, waiting for something outside the process, 4 times one after another"
+
+
+def test_the_longest_of_equal_waits_may_be_so_by_chance_and_not_by_far():
+    assert asleep(in_turn(4, 0.0024, longest_s=0.0029)).actions[0].speedup[1] == pytest.approx(1 / (0.04 + 0.96 / 4))
+    # One of the four has 6 of the 9.6 ms: at least 4.8 remain.
+    assert asleep(in_turn(4, 0.0024, longest_s=0.006)).actions[0].speedup[1] == pytest.approx(1 / (0.04 + 0.48))
+
+
+def test_waits_of_unlike_lengths_take_as_long_as_the_longest():
+    # 4.5 ms at one line, and 3 × 1.5 ms at another: together 4.5 ms of 9.
+    action = asleep(in_turn(1, 0.0045), in_turn(3, 0.0015)).actions[0]
+    assert (action.metric, action.speedup[1]) == ("latency", pytest.approx(1 / (0.1 + 0.9 / 2)))
+
+
+def test_the_careful_end_counts_on_few_waits_at_a_time():
+    action = asleep(in_turn(18, 0.00055)).actions[0]
+    assert action.speedup == pytest.approx((1 / (0.01 + 0.99 / 4.5), 1 / (0.01 + 0.99 / 18)))
+
+
+def test_of_a_peer_it_is_not_known_whether_it_answers_several_at_once():
+    action = asleep(in_turn(4, 0.0024, "socket", "socket.socket.recv")).actions[0]
+    assert (action.metric, action.speedup) == ("latency", pytest.approx((1.0, 1 / (0.04 + 0.96 / 4))))
+    assert "and the other side answers several at once" in action.because
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        in_turn(1, 0.0099),  # nothing to overlap it with
+        in_turn(4, 0.0024, until=True),  # until something is so
+        in_turn(60, 0.00016),  # too short to hand to a thread
+        in_turn(4, 0.0024, "file", "os.fsync"),  # in the order of the journal
+        in_turn(4, 0.0024, "socket", "select.select"),  # looks at several already
+        in_turn(4, 0.0024, caller_s=exact(0.0, "s")),  # other threads, beside the caller
+    ],
+    ids=["one", "until", "short", "file", "select", "threads"],
+)
+def test_waits_that_do_not_overlap_inside_a_call_shorten_none(wait: Wait):
+    found = asleep(wait)
+    assert {action.metric for action in found.actions if action.action == "prefetch"} <= {"period"}
+    assert "one after another" not in found.bottleneck.summary
+
+
+def test_nothing_is_promised_where_the_stopwatches_changed_the_time():
+    table = WaitTable(waits=(in_turn(4, 0.0024),), wall_s=exact(0.01, "s"), instrument="stopwatches")
+    level = LevelRecord(level=5, instrument="stopwatches", perturbed=True)
+    assert one_after_another(Case.of(facts([], waits=table))) is not None
+    assert one_after_another(Case.of(facts([], waits=table, levels=(level,)))) is None

@@ -20,6 +20,13 @@ import numpy as np
 def nap():
     time.sleep(0.02)
 
+def fetch(key):
+    time.sleep(0.004)
+    return key
+
+def fetches():
+    return [fetch(key) for key in range(4)]
+
 def count():
     total = 0
     for i in range(30_000):
@@ -77,6 +84,25 @@ def test_a_nap_is_input_output_at_its_line(program):
     assert found.wall_split.blocked > 0.5
     where = found.bottleneck.where if found.bottleneck.cause == "input-output" else found.runners_up[0].where
     assert where.line == PROGRAM.splitlines().index("    time.sleep(0.02)") + 1
+
+
+def test_waits_one_after_another_are_to_be_started_together(program, tmp_path):
+    with Notebook.open(tmp_path / "notebook.sqlite") as notebook:
+        found = run(program, "fetches", notebook)
+        facts = notebook.get(found.run).facts
+    assert "input-output" in causes(found)[:2]
+    in_call = [action for action in found.actions if (action.action, action.metric) == ("prefetch", "latency")]
+    if any(level.perturbed for level in found.levels if level.instrument == facts.waits.instrument):
+        # On a machine so busy that the stopwatches seem to have changed the time nothing is promised.
+        assert in_call == []
+        return
+    (action,) = in_call
+    assert action.on == f"fetch (program.py:{PROGRAM.splitlines().index('    time.sleep(0.004)') + 1})"
+    assert "4 times one after another" in action.because
+    (wait,) = [wait for wait in facts.waits.waits if wait.kind == "sleep"]
+    assert (wait.calls, wait.until) == (4.0, False)
+    share, left = wait.caller_s.value / facts.waits.wall_s.value, wait.longest_s / wait.caller_s.value
+    assert 1.0 < action.speedup[0] < 1 / (1 - share + share * left) <= action.speedup[1] <= 4.0
 
 
 def test_a_loop_is_the_interpreter_in_its_function(program):

@@ -38,6 +38,8 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
         capacity: workers of that pool; null if there is none.
         child_cpu_s: CPU seconds of the child processes that were waited for, in one call of the target; null if not counted.
         moved_bytes: bytes that a transfer moved in one call of the target; null if not known.
+        until: whether the line lies where a wait follows from what the one before found: in a `while` loop, a `for` loop that may end early, or
+            the handling of an error; null if its source was not read.
     """
 
     kind: WaitKind
@@ -58,6 +60,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     capacity: int | None = None
     child_cpu_s: float | None = None
     moved_bytes: float | None = None
+    until: bool | None = None
 
 
 class BusyLine(msgspec.Struct, frozen=True, kw_only=True):

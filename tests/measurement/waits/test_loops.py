@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from ridgeline.measurement.waits.loops import poll_loops
+from ridgeline.measurement.waits.loops import poll_loops, repeated_lines
 
 POLLS = {
     "an event": "while not done.is_set():\n    pass",
@@ -66,3 +66,22 @@ def test_what_is_no_python_has_no_loops():
 
 def test_the_condition_is_named():
     assert _loops("while not done.is_set() and spins < 9:\n    spins += 1")[0].asks == "not done.is_set()"
+
+
+@pytest.mark.parametrize(
+    ("code", "waits"),
+    [
+        ("while not ready():\n    time.sleep(1)", True), ("for _ in range(9):\n    if ready():\n        break\n    time.sleep(1)", True),
+        ("for _ in range(9):\n    if ready():\n        return 1\n    time.sleep(1)", True),
+        ("try:\n    ask()\nexcept OSError:\n    time.sleep(1)", True),
+        ("for name in names:\n    time.sleep(1)", False), ("time.sleep(1)", False), ("try:\n    time.sleep(1)\nfinally:\n    done()", False),
+    ],
+)  # fmt: skip
+def test_a_wait_that_follows_from_what_was_found_is_told_by_its_line(code, waits):
+    text = "def f(names):\n" + textwrap.indent(code, "    ")
+    line = 1 + text[: text.index("time.sleep(1)")].count("\n")
+    assert any(first <= line <= last for first, last in repeated_lines(text)) is waits
+
+
+def test_what_is_not_python_has_no_lines():
+    assert repeated_lines("while (") is None

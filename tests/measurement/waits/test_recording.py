@@ -49,6 +49,23 @@ def workload():
         pool.submit(item).result()
 """
 
+SLEEPS = """
+import time
+
+def fetch():
+    time.sleep(0.001)
+
+def polls(left=2):
+    while left:
+        left -= 1
+        time.sleep(0.001)
+
+def workload():
+    for _ in range(4):
+        fetch()
+    polls()
+"""
+
 CHILDREN = """
 import subprocess
 
@@ -103,6 +120,11 @@ def test_children(waits_of):
     assert child.calls == pytest.approx(2.0)
     assert child.site.line == 5
     assert child.total_s.value / 2 <= child.longest_s <= child.total_s.value
+
+
+def test_waits_in_turn_are_counted_and_told_from_waits_until(waits_of):
+    sleeps = waits_of(SLEEPS)
+    assert [(found.calls, found.until) for found in (one(sleeps, "sleep", name) for name in ("fetch", "polls"))] == [(4.0, False), (2.0, True)]
 
 
 def test_what_the_target_raises_goes_up_and_leaves_nothing_behind(waits_of):

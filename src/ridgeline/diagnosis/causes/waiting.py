@@ -14,6 +14,7 @@ from ridgeline.core import HotSpot, Wait, Where
 
 from ..case import IO_KINDS, Case, Finding, Proposal, Rule, measured_share
 from ..judge import Judged
+from ..one_after_another import one_after_another
 from ..waited import busy_waits, disturbed
 
 __all__ = ["InputOutput"]
@@ -65,6 +66,7 @@ class InputOutput(Rule):
             ),
             proposals=(
                 *_children_at_once(case),
+                *_waits_at_once(case),
                 *_kept_results(case, blocked, calling),
                 Proposal(
                     action="prefetch",
@@ -158,7 +160,12 @@ def _children_share(case: Case) -> float:
 def _what(case: Case) -> str:
     waits = _children(case)
     if not waits or _children_share(case) < case.share_of("blocked") / 2:
-        return "something outside the process"
+        several = one_after_another(case)
+        # Only where most of the sleep is theirs.
+        most = case.share_of("blocked") / 2
+        return "something outside the process" + (
+            f", {several.count:.0f} times one after another" if several is not None and several.share >= most else ""
+        )
     count = sum(wait.calls for wait in waits)
     return f"{count:.0f} child processes, one after another" if count >= 1.5 else "a child process"
 
@@ -183,6 +190,13 @@ def _children_at_once(case: Case) -> Iterator[Proposal]:
             gain=(1.0 + (gain - 1.0) / 2, gain),
             share=share,
         )
+
+
+def _waits_at_once(case: Case) -> Iterator[Proposal]:
+    """Waits that follow one another in a call, started together: the call itself gets shorter, which asking for the next item early does not give."""
+    waits = one_after_another(case)
+    if waits is not None:
+        yield Proposal(action="prefetch", because=waits.because, gain=waits.gain, share=waits.share, share_range=waits.ends)
 
 
 def _where(case: Case, blocked: float, calling: float) -> Where:

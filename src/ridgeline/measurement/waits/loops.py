@@ -1,4 +1,4 @@
-"""Which loops of a source file only ask whether something has happened: busy, and no progress.
+"""Which loops of a source file only ask whether something has happened: busy, and no progress; and which lines wait until something has.
 
 Decided on the syntax tree. A `while` loop polls when nothing in its condition and body can make progress by itself: it compares, reads names,
 attributes and items, calls methods that are known to look and not to wait, passes, counts rounds, gives its CPU away for no time, and leaves. A
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import TypeGuard
 
-__all__ = ["PollLoop", "poll_loops"]
+__all__ = ["PollLoop", "poll_loops", "repeated_lines"]
 
 #: Methods that ask whether something has happened elsewhere.
 _POLLS = frozenset({
@@ -43,6 +44,25 @@ def poll_loops(source: str) -> list[PollLoop]:
         return []
     found = [_poll_loop(node) for node in ast.walk(tree) if isinstance(node, ast.While)]
     return sorted((loop for loop in found if loop is not None), key=lambda loop: loop.first)
+
+
+def repeated_lines(source: str) -> list[tuple[int, int]] | None:
+    """(first, last) line of each piece of a file that runs again or not by what the time before found; `None` for what is not Python.
+
+    A `while` loop, a `for` loop that a `break` or `return` may end early, and what handles an error: a wait there is for something to come about, or
+    before another try, and cannot begin before the one before it has ended.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return [(node.lineno, node.end_lineno or node.lineno) for node in ast.walk(tree) if _repeats(node)]
+
+
+def _repeats(node: ast.AST) -> TypeGuard[ast.While | ast.For | ast.ExceptHandler]:
+    if isinstance(node, ast.For):
+        return any(isinstance(part, ast.Break | ast.Return) for statement in node.body for part in ast.walk(statement))
+    return isinstance(node, ast.While | ast.ExceptHandler)
 
 
 def _poll_loop(loop: ast.While) -> PollLoop | None:

@@ -23,7 +23,7 @@ from types import FrameType
 from .loops import PollLoop, poll_loops
 from .tally import Place, Recorder, Tally
 
-__all__ = ["INTERVAL_S", "Sampler", "SpinSum"]
+__all__ = ["INTERVAL_S", "Sampler", "SpinSum", "source_of"]
 
 INTERVAL_S = 3e-3
 #: A turn at the interpreter's lock while looking.
@@ -188,12 +188,13 @@ class Sampler:
         """The innermost polling loop around a line."""
         file = place[0].co_filename
         if file not in self._loops:
-            self._loops[file] = poll_loops(_source(file))
+            self._loops[file] = poll_loops(source_of(file))
         around = [loop for loop in self._loops[file] if loop.first <= place[1] <= loop.last]
         return around[-1] if around else None
 
 
-def _source(file: str) -> str:
+def source_of(file: str) -> str:
+    """The text of a source file, empty where it cannot be read."""
     try:
         with open(file, encoding="utf-8", errors="replace") as stream:
             return stream.read()

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
+
 from ridgeline.core import Quantity, Wait, WaitTable
 from ridgeline.core.waits import BusyLine, WaitKind
 
-from .sampler import INTERVAL_S, Sampler, SpinSum
+from .loops import repeated_lines
+from .sampler import INTERVAL_S, Sampler, SpinSum, source_of
 from .tally import Place, Recorder, Tally, WaitSum, site_of
 
 __all__ = ["table_of"]
@@ -20,6 +23,7 @@ __all__ = ["table_of"]
 _SHOWN = 40
 #: A wait of less than this share of the wall, all threads together, says nothing.
 _LEAST_SHARE = 1e-3
+_OUTSIDE = ("process", "sleep", "socket", "file")
 #: Relative interval of a sum that was timed piece by piece.
 _TIMED = 0.02
 
@@ -49,15 +53,32 @@ def table_of(
         *_spin_waits(sampler.spins, recorder.caller, scale),
     ]
     kept = sorted((wait for wait in rows if wait.calls and wait.total_s.value >= _LEAST_SHARE * wall_s.value), key=lambda wait: -wait.total_s.value)
+    kept = _with_loops(kept[:_SHOWN])
     lines = sorted(sampler.lines.items(), key=lambda line: -line[1])[:_SHOWN]
     return WaitTable(
-        waits=tuple(kept[:_SHOWN]),
+        waits=tuple(kept),
         wall_s=wall_s,
         instrument=instrument,
         interpreted_threads=sampler.wanting_s / looked if looked > 0 else None,
         python_lines=tuple(BusyLine(site=site_of(place), seconds=seconds * scale.samples) for place, seconds in lines),
         iterations=len(walls),
     )
+
+
+def _with_loops(waits: Sequence[Wait]) -> list[Wait]:
+    """Waits for what is outside the process, with whether their lines repeat by what they find."""
+    pieces: dict[str, list[tuple[int, int]] | None] = {}
+    told = []
+    for wait in waits:
+        file = wait.site.file if wait.site is not None and wait.kind in _OUTSIDE else None
+        if file and file not in pieces:
+            pieces[file] = repeated_lines(text) if (text := source_of(file)) else None
+        inside = pieces[file] if file else None
+        if inside is not None and wait.site is not None:
+            line = wait.site.line or 0
+            wait = msgspec.structs.replace(wait, until=any(first <= line <= last for first, last in inside))
+        told.append(wait)
+    return told
 
 
 @dataclass(frozen=True)
