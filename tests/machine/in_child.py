@@ -224,3 +224,11 @@ def ignore_interrupts_and_sleep() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     time.sleep(600)
+
+
+def errs(how: str) -> None:
+    if how == "name":
+        no_such_name  # type: ignore[name-defined]  # noqa: B018, F821
+    if how == "import":
+        from ridgeline.core import no_such_name  # noqa: F401
+    raise AssertionError(how)

@@ -376,3 +376,46 @@ def test_an_interpreter_that_does_not_start_is_named(tmp_path: Path) -> None:
         Worker(directory=tmp_path / "no-such-folder")
     with Worker(python="/bin/false") as worker, pytest.raises(TargetFailed, match="exit code 1"):
         worker.call("in_child:echo", {"value": 1}, int)
+
+
+# ---- our own faults --------------------------------------------------------------------------------------------------------------------
+
+
+def _broken(folder: Path, line: str) -> dict[str, str]:
+    """Variables with which every interpreter runs a line of ours before anything else."""
+    (folder / "sitecustomize.py").write_text(line)
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{PATHS['PYTHONPATH']}"}
+
+
+@pytest.mark.parametrize("module", ["ridgeline.machine.protocol", "ridgeline.core.documents"])
+def test_a_worker_that_our_own_code_keeps_from_starting_is_our_fault(tmp_path: Path, module: str) -> None:
+    line = f"import sys, types; sys.modules[{module!r}] = types.ModuleType('empty')"
+    with Worker(environment=_broken(tmp_path, line)) as worker, pytest.raises(RidgelineError) as caught:
+        worker.call("in_child:echo", {"value": 1}, int)
+    assert (type(caught.value), caught.value.exit_code) == (RidgelineError, 70)
+    assert "ridgeline's own code" in caught.value.expected
+    assert "ImportError: cannot import name" in caught.value.found
+
+
+def test_a_function_of_ours_that_cannot_be_imported_is_our_fault_and_another_is_not(tmp_path: Path) -> None:
+    line = "import sys, types; sys.modules['ridgeline.machine.clock'] = types.ModuleType('empty')"
+    with Worker(environment=_broken(tmp_path, line)) as worker:
+        for function, code in (("ridgeline.machine.host:read_machine", 70), ("ridgeline.machine:no_such", 70), ("in_child:no_such", 2)):
+            with pytest.raises(RidgelineError) as caught:
+                worker.call(function, {}, Any)
+            assert caught.value.exit_code == code
+        assert worker.alive
+
+
+def test_a_file_of_the_user_that_hides_a_module_is_not_our_fault(tmp_path: Path) -> None:
+    (tmp_path / "msgspec.py").write_text("raise ImportError('not the one you want')")
+    with Worker(environment={"PYTHONPATH": f"{tmp_path}{os.pathsep}{PATHS['PYTHONPATH']}"}) as worker, pytest.raises(TargetFailed) as caught:
+        worker.call("in_child:echo", {"value": 1}, int)
+    assert "msgspec.py:1" in caught.value.found
+
+
+@pytest.mark.parametrize("name", ["name", "import", "assertion"])
+def test_what_a_target_raises_stays_its_own(shared: Worker, name: str) -> None:
+    with pytest.raises(TargetFailed) as caught:
+        shared.call("in_child:errs", {"how": name}, Any)
+    assert "in_child.py:" in caught.value.found

@@ -38,6 +38,7 @@ T = TypeVar("T")
 _SET_CHILD_SUBREAPER = 36
 # Longer than the parent takes to notice; bounded, since it may be gone as well.
 _WAIT_FOR_END_S = 30.0
+_OURS = "ridgeline"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
@@ -197,6 +198,8 @@ def _resolve(name: str) -> Callable[..., Any]:
         for part in attribute.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
+        if module.partition(".")[0] == _OURS:
+            raise _missing_extra(error) or _fault(error) from error
         raise UsageError(
             "a function package.module:name", found=f"{name!r}: {_text(error)}", remedy="name a function that can be imported"
         ) from error
@@ -214,18 +217,47 @@ def _failure(error: BaseException) -> Failure:
     if isinstance(error, MemoryError):
         remedy = "give the target more memory or a smaller input"
         return _target_failed("memory enough for the target", f"{_describe(error)}{place}", remedy)
+    if _our_own(error):
+        return failure_of(_fault(error))
     if isinstance(error, ModuleNotFoundError) and error.name:
         return _missing(error.name, error, place)
     return _target_failed("a target that runs without an error", f"{_describe(error)}{place}", "run the target on its own and mend it")
 
 
 def _missing(module: str, error: ModuleNotFoundError, place: str) -> Failure:
-    from .missing import missing_extra  # late, as everything that only a failure needs
-
-    ours = missing_extra(module, place)
+    ours = _missing_extra(error, place)
     if ours is not None:
         return failure_of(ours)
     return _target_failed(f"a module {module}, which the target imports", f"{_text(error)}{place}", "install it beside ridgeline, or check the name")
+
+
+def _missing_extra(error: BaseException, place: str = "") -> RidgelineError | None:
+    from .missing import missing_extra  # late, as everything that only a failure needs
+
+    return missing_extra(error.name, place) if isinstance(error, ModuleNotFoundError) else None
+
+
+def _fault(error: BaseException) -> RidgelineError:
+    from .ending import our_fault
+
+    return our_fault(f"{_describe(error)}{_place(error, ours=True)}")
+
+
+def _our_own(error: BaseException) -> bool:
+    """Whether code of ridgeline is to blame: a name that is not there, with nobody else's code between our call and the error.
+
+    Other kinds of errors tell nothing: a target in C has no frame of its own, and what it raises looks as if we had.
+    """
+    if isinstance(error, ModuleNotFoundError):
+        return (error.name or "").partition(".")[0] == _OURS and _only_ours(error)
+    return isinstance(error, ImportError | NameError | AssertionError) and _only_ours(error)
+
+
+def _only_ours(error: BaseException) -> bool:
+    import traceback
+
+    files = [entry.filename for entry in traceback.extract_tb(error.__traceback__) if not entry.filename.startswith("<frozen")]
+    return bool(files) and all(file.startswith(_PACKAGE + os.sep) for file in files)
 
 
 def _target_failed(expected: str, found: str, remedy: str) -> Failure:
@@ -244,13 +276,14 @@ def _text(value: object) -> str:
         return f"<{type(value).__name__} without a text>"
 
 
-def _place(error: BaseException) -> str:
-    """` at FILE:LINE in FUNCTION` of the innermost frame of the user's own code, else of the innermost frame outside ridgeline, else nothing."""
+def _place(error: BaseException, *, ours: bool = False) -> str:
+    """` at FILE:LINE in FUNCTION` of the innermost frame of the user's own code, else of the innermost frame outside ridgeline, else nothing; of
+    `ours` the innermost of ridgeline."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" at {error.filename}:{error.lineno}"
     import traceback
 
-    frames = [entry for entry in traceback.extract_tb(error.__traceback__) if not entry.filename.startswith(_PACKAGE)]
+    frames = [entry for entry in traceback.extract_tb(error.__traceback__) if entry.filename.startswith(_PACKAGE) is ours]
     own = [entry for entry in frames if not entry.filename.startswith((*LIBRARIES, "<frozen"))]
     chosen = (own or frames)[-1:]
     return "".join(f" at {entry.filename}:{entry.lineno} in {entry.name}" for entry in chosen)

@@ -9,11 +9,11 @@ import re
 import resource
 import signal
 
-from ridgeline.core import TargetFailed
+from ridgeline.core import RidgelineError, TargetFailed
 
-from .last_words import last_words
+from .last_words import files_in, last_words
 
-__all__ = ["cpu_limit_reached", "crash_place", "ended", "signal_name"]
+__all__ = ["cpu_limit_reached", "crash_place", "ended", "not_started", "our_fault", "signal_name"]
 
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$')
 _REMEDIES = {
@@ -67,6 +67,26 @@ def cpu_limit_reached(status: int, used_s: float | None = None) -> bool:
         used_s = usage.ru_utime + usage.ru_stime
     # The kernel counts whole ticks against the limit, which on a busy machine run far ahead of the exact time in rusage.
     return status == -signal.SIGKILL and limit != resource.RLIM_INFINITY and used_s >= limit / 2
+
+
+def our_fault(found: str) -> RidgelineError:
+    """The error where code of ridgeline fails in a worker, and the target is not to blame (exit code 70)."""
+    return RidgelineError("ridgeline's own code to run", found=found, remedy="install ridgeline again; if that does not help, report this line")
+
+
+def not_started(status: int, tail: str, package: str, libraries: tuple[str, ...]) -> RidgelineError | None:
+    """The error for a worker that ended before it took a call, where ridgeline's own code ended it; `None` where it did not, or nobody knows.
+
+    Args:
+        status, tail: as of `ended`.
+        package: the folder of ridgeline.
+        libraries: folders of code that is not the user's own.
+    """
+    files = files_in(tail)
+    others = [file for file in files if not file.startswith((package, *libraries, "<"))]
+    if status < 0 or others or not any(file.startswith(package) for file in files):
+        return None
+    return our_fault(f"a worker that ended with exit code {status} before it began: {last_words(tail)}")
 
 
 def ended(status: int, *, place: str = "", tail: str = "", memory_bytes: int | None = None) -> TargetFailed:

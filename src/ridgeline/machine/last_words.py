@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-__all__ = ["LIBRARIES", "last_words", "missing_in", "shortened"]
+__all__ = ["LIBRARIES", "files_in", "last_words", "missing_in", "shortened"]
 
 #: Where code lives that is not the user's own. `sysconfig` says the same, and takes every process a millisecond to load.
 LIBRARIES = tuple(
@@ -38,6 +38,11 @@ def missing_in(said: str) -> tuple[str, str] | None:
     """The module whose absence ended a Python program, and its place as ` at FILE:LINE in FUNCTION`; `None` if it ended by anything else."""
     found = re.match(_MISSING, last_words(said))
     return (found["module"], last_words(said)[found.end() :]) if found else None
+
+
+def files_in(said: str) -> list[str]:
+    """Files of the frames of a Python program's last traceback, outermost first; none where it printed none."""
+    return [frame["file"] for frame in re.finditer(_FRAME, said.rpartition(_HEAD)[2])] if _HEAD in said else []
 
 
 def shortened(text: str, most: int = _MOST, *, end: bool = False) -> str:

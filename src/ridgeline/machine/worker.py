@@ -19,10 +19,10 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from ridgeline.core import ReadError, TargetFailed, UsageError
+from ridgeline.core import ReadError, RidgelineError, TargetFailed, UsageError
 from ridgeline.core.units import format_quantity
 
-from .ending import crash_place, ended
+from .ending import crash_place, ended, not_started
 from .last_words import LIBRARIES
 from .processes import end_all, process_tree, started
 from .protocol import Frames, Message, frame, message, rebuild, value_of
@@ -96,7 +96,7 @@ class Worker:
         self._frames, self._arrived, self._tail = Frames(), list[Message](), bytearray()
         self._ready = self._leaving = False
         self._status: int | None = None
-        self._why_ended: TargetFailed | None = None
+        self._why_ended: RidgelineError | None = None
         self._below: dict[int, str] = {}
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             requests, self._requests = pipe(theirs, ours)
@@ -151,6 +151,7 @@ class Worker:
 
         Raises:
             RidgelineError: of the class that the function raised.
+            RidgelineError: of no leaf, where ridgeline's own code failed in the child.
             TargetFailed: any other exception, the end of the process, the time or memory limit, or a result that is not of type `returns`.
         """
         if self._why_ended is not None or self._status is not None or self._leaving:
@@ -343,11 +344,15 @@ class Worker:
         crash = self._crash_dump()
         self.kill()
         status = self._status or 0
+        error: RidgelineError
         if closed_only:
             error = TargetFailed("answers from the worker", found="the target closed the worker's pipe", remedy="close only descriptors you opened")
         else:
             place = crash_place(crash, _PACKAGE, LIBRARIES) if status < 0 else ""
             error = ended(status, place=place, tail=self.output_tail, memory_bytes=self._limits.memory_bytes)
+        if not self._ready and not closed_only and self._limits.memory_bytes is None:
+            # No target has run yet.
+            error = not_started(status, self.output_tail, _PACKAGE + os.sep, LIBRARIES) or error
         self._why_ended = error
         raise error
 
