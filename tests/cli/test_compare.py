@@ -68,6 +68,7 @@ def slower() -> Comparison:
         tests="a1@20260102T030405-00000abc",
         promised=(1.1, 1.2),
         promise="refuted",
+        gained=(1 / 1.061, 1 / 1.032),
         run_a="20260102T030405-00000aaa",
         run_b="20260102T030405-00000bbb",
         command="ridgeline compare old new",
@@ -102,7 +103,7 @@ def test_the_page_says_it_all(compared, run):
     lines = out.splitlines()
     assert lines[0] == "▶ B is 4.8% slower: 1.048 (1.032–1.061), 15 processes each."
     for words in (
-        "1.048 (1.032–1.061)", "97 % confidence, margin 1 %", "p99 1.2 (1.1–1.3)", "keep B", "2 %", "machine.governor", "powersave", "reorder",
+        "1.048 (1.032–1.061)", "97 % confidence, margin 1 %", "p99 is 1.2 times as long", "keep B", "2 %", "machine.governor", "powersave", "reorder",
         "+83 %", "outputs-differ", "it is shorter", "1.10–1.20×", "0.94–0.97×", "refuted", "20260102T030405-00000aaa", "10.0 ms [9.90 ms, 10.1 ms]",
     ):  # fmt: skip
         assert words in out

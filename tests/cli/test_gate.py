@@ -56,7 +56,7 @@ def gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Gate:
     ("verdict", "plain", "strict"),
     [("fine", 0, 0), ("faster", 0, 0), ("regression", 1, 1), ("tail regression", 1, 1), ("failed", 1, 1), ("incomparable", 2, 2),
      ("inconclusive", 0, 3),
-     ("new", 0, 0), ("missing", 0, 0)],
+     ("new", 0, 3), ("missing", 2, 2)],
 )  # fmt: skip
 def test_the_verdict_is_the_exit_code(run: Call, gate: Gate, verdict: str, plain: int, strict: int) -> None:
     gate.outcome = _report(verdict)

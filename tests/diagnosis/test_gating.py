@@ -106,6 +106,37 @@ def test_too_few_processes_are_inconclusive_and_not_fine() -> None:
     assert _check(look, None).verdict == "inconclusive"
 
 
+def _mixed(rng: np.random.Generator, times: list[float], count: int) -> Series:
+    calls = np.exp(rng.normal(0, 0.005, (count, 1))) * np.resize(times, 100) * (1 + 0.02 * rng.exponential(size=(count, 100)))
+    return Series(name="b", values=Column(calls.ravel(), "s"), process=Column(np.repeat(np.arange(count), 100), "count"))
+
+
+@pytest.mark.parametrize("times", [[1.0, 2.0], [1, 1, 2, 2, 2], [0.8, 0.8, 1.8, 1.8, 1.8], [1, 1, 1, 2, 2], [0.8, 0.8, 0.8, 1.8, 1.8]])
+def test_calls_of_which_some_doubled_are_a_regression_whatever_the_median_does(times: list[float]) -> None:
+    rng = np.random.default_rng(9)
+    first = at_baseline(_mixed(rng, [1.0], 5), _mixed(rng, times, 5), margin=0.02)
+    second = at_baseline(_mixed(rng, [1.0], 12), _mixed(rng, times, 12), margin=0.02, error=0.0006)
+    check = _check(first, second)
+    assert check.verdict == "regression"
+    assert not second.fine
+    assert not second.better
+    if times[2:3] == [0.8] or times == [1, 1, 1, 2, 2]:
+        assert "slowest quarter of its calls" in check.because
+
+
+def test_a_check_names_the_statistic_that_its_ratio_is_of() -> None:
+    rng = np.random.default_rng(10)
+
+    def wandering(count: int, ratio: float) -> Series:
+        calls = np.column_stack([np.ones(count), 1 + 0.3 * rng.random((count, 1)) + 0.01 * rng.random((count, 30))])
+        return Series(name="b", values=Column(ratio * calls.ravel(), "s"), process=Column(np.repeat(np.arange(count), 31), "count"))
+
+    look = at_baseline(wandering(12, 1.0), wandering(12, 1.1), margin=0.02, error=0.01)
+    check = _check(look, look)
+    assert (check.verdict, check.statistic, check.ratio) == ("regression", "minimum", pytest.approx(1.1))
+    assert "by the minimum (the median is " in check.because
+
+
 def test_unlike_results_are_named() -> None:
     look = at_baseline(_series([1.0] * 5, keys={"threads": "1"}), _series([1.0] * 5, keys={"threads": "2"}), margin=0.02)
     check = _check(look, None)
@@ -179,7 +210,11 @@ def test_the_error_of_each_second_looking() -> None:
 @pytest.mark.parametrize(
     ("verdicts", "state"),
     [
-        (["fine", "faster", "new", "missing"], "green"),
+        (["fine", "faster", "new"], "green"),
+        (["fine", "missing"], "unsure"),
+        (["missing", "regression"], "red"),
+        (["missing", "new"], "unlike"),
+        (["new"], "unsure"),
         (["fine", "inconclusive"], "unsure"),
         (["inconclusive", "incomparable"], "unlike"),
         (["incomparable", "failed"], "red"),

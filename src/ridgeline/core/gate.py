@@ -36,6 +36,7 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
         ratio, ratio_ci: now ÷ before of the looking that decided; null where there is none. High is null where it has no end.
         confidence: of that interval, of this benchmark alone.
         detectable_ratio: a slowdown by this ratio would be found by nine of ten such lookings; null where none would or it is not known.
+        statistic: of each process that the ratio is of.
         before, now: medians, in `unit`.
         metric, unit, better: as in `Series`.
         margin: relative slowdown that is let pass.
@@ -56,6 +57,7 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
     ratio_ci: tuple[float, float | None] | None = None
     confidence: float | None = None
     detectable_ratio: float | None = None
+    statistic: str = "median"
     before: float | None = None
     now: float | None = None
     metric: str = "latency"
@@ -77,8 +79,9 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
 
     Args:
         baseline: what the benchmarks are held against; version: what they are of.
-        state: `red` where a regression was confirmed or a benchmark did not run, `unlike` where results cannot be compared, `unsure` where a
-            regression beyond the margin is not excluded, else `green`. The worst counts, in this order.
+        state: `red` where a regression was confirmed or a benchmark did not run, `unlike` where results cannot be compared or no benchmark
+            is in both, `unsure` where a regression beyond the margin is not excluded or a benchmark is missing, else `green`. The worst counts, in
+            this order.
         checks: each benchmark.
         confidence: that no benchmark of an unchanged version makes the gate red.
         fail_on: what makes it red: `slower`, and `tail` where that was asked for.

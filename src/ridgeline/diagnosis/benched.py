@@ -30,7 +30,7 @@ from ridgeline.core.samples import FLAG_THROTTLED
 from ridgeline.core.units import format_quantity
 from ridgeline.stats import (
     clustered_quantile_interval,
-    detectable_ratio,
+    detectable_of,
     levels,
     mad_sigma,
     median_interval,
@@ -287,8 +287,7 @@ def _detectable(medians: Floats) -> float | None:
     # Of processes at several levels no spread says what would be seen.
     if len(medians) < 2 or _modes(medians):
         return None
-    spread = mad_sigma(np.log(medians)) * len(medians) / (len(medians) - 0.8)
-    ratio = detectable_ratio(spread, len(medians), len(medians), _COMPARED)
+    ratio = detectable_of(medians, _COMPARED)
     return ratio if np.isfinite(ratio) else None
 
 

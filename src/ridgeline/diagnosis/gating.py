@@ -5,6 +5,9 @@ part in the suspicion, and each of k suspects is judged at the error rate ÷ k (
 measurement, the chance that any benchmark of an unchanged version is called a regression stays at most that error rate, however many there are.
 Where both lookings share a stored baseline, they are not independent, and the error rate is shared among all benchmarks instead.
 
+Whether a quarter of the calls is slower (`comparison.shape`) has a tenth of the error rate: a version of which half the calls doubled is no slower by
+its fastest, and not by luck of the median.
+
 `fine` is a claim: the interval of the first looking lies under the margin (a test of non-inferiority). What is neither is `inconclusive`.
 Sources: O. Dunn, JASA 56, 1961 (the share of each); D. Schuirmann, 1987 (the one-sided test against a margin). Measuring is left to the flow.
 """
@@ -46,6 +49,8 @@ FIRST_ERROR = 0.1
 _FASTER_ERROR = 0.005
 #: Two-sided confidence of the tail in the first looking.
 _FIRST_TAIL = 0.9
+#: Part of the error rate that both quartiles together have.
+_SHAPE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +58,9 @@ class Look:
     """One looking at one benchmark.
 
     Attributes:
-        worse: whether it is slower, with the confidence of this looking, and not wholly within the margin.
+        worse: whether it is slower, with the confidence of this looking, and not wholly within the margin; or a quarter of its calls is.
+        uneven: of a quarter of its calls that differs otherwise than the ratio says; empty where none does.
+        statistic: of each process that the ratio is of.
         tail_worse: the same of its p99.
         fine: whether it is shown to be no slower than the margin.
         better: whether it is faster, with that confidence.
@@ -79,6 +86,8 @@ class Look:
     comparison: Comparison | None = None
     incomparable: str = ""
     assumes: str = ""
+    uneven: str = ""
+    statistic: str = "median"
 
     @property
     def tail(self) -> TailComparison | None:
@@ -94,26 +103,36 @@ def at_baseline(a: Series, b: Series, *, margin: float, error: float = FIRST_ERR
         error: one-sided chance to call an unchanged benchmark slower, in (0, 0.5).
         changing: keys whose difference is the point.
     """
-    confidence = 1 - 2 * error
-    tail_confidence = _FIRST_TAIL if error >= FIRST_ERROR else confidence
+    confidence = 1 - 2 * (1 - _SHAPE) * error
+    tail_confidence = _FIRST_TAIL if error >= FIRST_ERROR else 1 - 2 * error
     found = judged(a, b, margin, (confidence, confidence), tail_confidence, changing, versions_differ=False)
     if found.verdict == "incomparable":
         return Look(error=error, comparison=found, incomparable=found.headline)
     low, high = _worseness(found.ratio_ci, b.better)
     strict = 1 - 2 * min(error, _FASTER_ERROR)
     sure = judged(a, b, margin, (strict, strict), tail_confidence, changing, versions_differ=False) if high < 1 else found
+    uneven = found.shape is not None and found.shape.verdict == "slower"
+    shape = _strict_shape(a, b, margin, error, changing) if uneven else None
     return Look(
         error=error,
-        worse=low > 1 and high > 1 + margin,
+        worse=(low > 1 and high > 1 + margin) or (shape is not None and shape.verdict == "slower"),
         tail_worse=found.tail.verdict == "slower",
-        fine=high <= 1 + margin,
-        better=_beyond_margin(_worseness(sure.ratio_ci, b.better), margin),
+        fine=high <= 1 + margin and not uneven,
+        better=_beyond_margin(_worseness(sure.ratio_ci, b.better), margin) and not uneven,
+        uneven=found.shape.reason if found.shape is not None else "",
+        statistic=found.statistic,
         ratio=found.ratio,
         interval=found.ratio_ci,
         before=found.side_a.median if found.side_a else None,
         now=found.side_b.median if found.side_b else None,
         comparison=found,
     )
+
+
+def _strict_shape(a: Series, b: Series, margin: float, error: float, changing: Collection[str]) -> TailComparison | None:
+    """The quartile that is slower at the error rate which each of the two has."""
+    confidence = 1 - _SHAPE * error
+    return judged(a, b, margin, (confidence, confidence), confidence, changing, versions_differ=False).shape
 
 
 def at_history(line: HistoryLine, b: Series, *, margin: float, error: float = FIRST_ERROR) -> Look:
@@ -237,7 +256,8 @@ def check_of(
         verdict, because = "inconclusive", f"{unfinished.effect or 'the work is not in the times'}"
     return GateCheck(
         name=name, verdict=verdict, against=against, target=target, ratio=decisive.ratio, ratio_ci=decisive.interval,
-        confidence=1 - 2 * decisive.error, detectable_ratio=compared.detectable_ratio if compared else None, before=decisive.before,
+        statistic=decisive.statistic, confidence=1 - 2 * decisive.error,
+        detectable_ratio=compared.detectable_ratio if compared else None, before=decisive.before,
         now=decisive.now, metric=series.metric, unit=series.unit, better=series.better, margin=margin, suspected=suspicious(first, tail=tail),
         tail=decisive.tail, first=first.comparison, second=second.comparison if second else None, expected=decisive.expected,
         because=because, warnings=warnings, runs=tuple(runs),
@@ -268,7 +288,7 @@ def _how(second: Look | None, verdict: GateVerdict, stored: bool) -> str:
 def _because(verdict: GateVerdict, look: Look, how: str, margin: float, series: Series) -> str:
     if verdict == "incomparable":
         return look.incomparable
-    found = _size(look, series)
+    found = "; ".join(part for part in (_size(look, series), look.uneven) if part)
     if verdict in ("regression", "faster"):
         return f"{found}{how}"
     if verdict == "tail regression":
@@ -283,7 +303,9 @@ def _because(verdict: GateVerdict, look: Look, how: str, margin: float, series: 
 def _size(look: Look, series: Series) -> str:
     if look.ratio is None:
         return "no ratio"
-    times = "" if look.now is None else f" ({format_quantity(look.now, series.unit)})"
+    median = look.statistic == "median"
+    of = "" if median else f" by the {look.statistic}"
+    times = "" if look.now is None else f"{of} ({'' if median else 'the median is '}{format_quantity(look.now, series.unit)})"
     if not 0.5 < look.ratio < 2:
         return f"{look.ratio:.3g} times as much{times}"
     change = 100 * (look.ratio - 1)
@@ -309,9 +331,10 @@ def closed(
     state: State = "green"
     if report.of("regression", "tail regression", "failed"):
         state = "red"
-    elif report.of("incomparable"):
+    elif report.of("incomparable") or (report.of("missing") and len(report.of("missing", "new")) == len(checks)):
+        # With no benchmark in common nothing was checked.
         state = "unlike"
-    elif report.of("inconclusive") or not checks:
+    elif report.of("inconclusive", "missing") or len(report.of("new")) == len(checks):
         state = "unsure"
     return msgspec.structs.replace(report, state=state, headline=_headline(report, state))
 
@@ -323,4 +346,6 @@ def _headline(report: GateReport, state: State) -> str:
     order = ("regression", "tail regression", "failed", "incomparable", "inconclusive", "fine", "faster", "new", "missing")
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if verdict in counts)
     total = len(report.checks)
+    if state == "unlike" and counts.keys() <= {"missing", "new"}:
+        return f"{state}: no benchmark is in both, this version and {report.baseline}: {said}"
     return f"{state}: {total} benchmark{'s' * (total != 1)} against {report.baseline}: {said}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from ridgeline.core import Comparison, ComparisonSet, Contribution, LeftOut, SideSummary, Verdict
+from ridgeline.core import ChangedKey, Comparison, ComparisonSet, Contribution, LeftOut, SideSummary, Verdict
 from ridgeline.core.units import format_quantity, format_speedup
 
 from .page import (
@@ -38,6 +38,8 @@ _TONES: dict[Verdict, Literal["good", "bad", "unsure", "plain"]] = {
     "inconclusive": "unsure",
     "incomparable": "unsure",
 }
+#: Keys that are named where only one side knows them.
+_NAMED = 5
 _VIEWS = {"stages": "by stage", "operators": "by operator", "kernels": "by kernel", "wall": "by what the time went to"}
 
 
@@ -70,8 +72,9 @@ def _verdict(found: Comparison) -> Section:
     rows = [
         Pair(label="verdict", cell=words(found.verdict), note=_verdict_note(found)),
         Pair(label="ratio", cell=_ratio(found.ratio, found.ratio_ci, "nothing to divide"), note=_ratio_note(found)),
-        Pair(label="tail", cell=words(found.tail.verdict), note=_tail_note(found)),
-        Pair(label="keep B", cell=words("yes" if found.keep else "no"), note=_keep_note(found)),
+        *_others(found),
+        Pair(label="tail", cell=words(found.tail.verdict), note=found.tail.reason),
+        Pair(label="keep B", cell=words(_keep(found)), note=_keep_note(found)),
         Pair(label="could be seen", cell=_detectable(found), note="found nine times of ten by a comparison of this size"),
     ]
     if found.verdict == "incomparable":
@@ -103,18 +106,39 @@ def _ratio(value: float | None, interval: tuple[float, float | None] | None, rea
     if interval is None:
         return words(f"{value:.4g}", "no interval")
     low, high = interval
-    return words(f"{value:.4g} ({low:.4g}–{high:.4g})" if high is not None else f"{value:.4g} (from {low:.4g})")
+    return words(f"{value:.4g} ({low:.4g}–{high:.4g})" if high is not None else f"{value:.4g} (at least {low:.4g})")
 
 
-def _tail_note(found: Comparison) -> str:
-    ratio = _ratio(found.tail.ratio, found.tail.ratio_ci, "").value
-    reason = found.tail.reason
-    return "; ".join(part for part in (f"p{found.tail.q * 100:.3g} {ratio}" if ratio else "", reason) if part)
+def _others(found: Comparison) -> list[Pair]:
+    """The median where another statistic decides, and the quartile that says otherwise."""
+    rows = []
+    if found.statistic not in ("median", "") and "median" in found.ratios:
+        note = "the median of a process; it differs more from process to process and does not contradict the ratio"
+        rows.append(Pair(label="by the median", cell=_ratio(found.ratios["median"], found.intervals.get("median"), ""), note=note))
+    if found.shape is not None:
+        label = "upper quartile" if found.shape.q > 0.5 else "lower quartile"
+        rows.append(Pair(label=label, cell=_ratio(found.shape.ratio, found.shape.ratio_ci, ""), note="not all calls differ alike"))
+    return rows
+
+
+def _keep(found: Comparison) -> str:
+    if not found.keep:
+        return "no"
+    return f"yes, by the {found.statistic or 'median'}" if _unjudged(found) is not None else "yes"
+
+
+def _unjudged(found: Comparison) -> str | None:
+    """That the tail could not be judged, and what would be needed; null where it was, or where there is none."""
+    return next((caution.message for caution in found.warnings if caution.code == "tail-unjudged"), None)
 
 
 def _keep_note(found: Comparison) -> str:
     if found.keep:
-        return "it is no slower, and nothing says that its tail is"
+        unjudged = _unjudged(found)
+        told = "its tail is no worse" if found.tail.verdict in ("same", "faster") else "nothing says that its tail is"
+        return unjudged if unjudged is not None else f"it is no slower, and {told}"
+    if found.shape is not None and found.shape.verdict == "slower":
+        return f"some of its calls are slower: {found.shape.reason}"
     if found.tail.verdict == "slower" and found.verdict in ("faster", "same"):
         return "its tail is worse"
     return {"slower": "it is slower", "inconclusive": "nothing can be told yet", "incomparable": "the sides are not alike"}.get(found.verdict, "")
@@ -169,6 +193,7 @@ def _changed(found: Comparison) -> Section | None:
         Column(title="B", flexible=True, weight=15),
         Column(title="weighs", weight=10),
     )
+    shown = [key for key in found.changed_keys if (key.a and key.b) or key.declared]
     rows = tuple(
         (
             words(key.key),
@@ -176,9 +201,21 @@ def _changed(found: Comparison) -> Section | None:
             words(key.b, "not known there"),
             words("declared" if key.declared else {"must": "MUST BE EQUAL", "warn": "a warning"}[key.kind]),
         )
-        for key in found.changed_keys
+        for key in shown
     )
-    return Section(title="What differs besides", blocks=(Table(caption="keys in which the sides differ", columns=columns, rows=rows),))
+    blocks: list[Block] = [Table(caption="keys in which the sides differ", columns=columns, rows=rows)] if rows else []
+    blocks += [Paragraph(text=line) for line in _one_sided([key for key in found.changed_keys if key not in shown])]
+    return Section(title="What differs besides", blocks=tuple(blocks))
+
+
+def _one_sided(keys: Sequence[ChangedKey]) -> list[str]:
+    """A line for each side that knows keys which the other does not."""
+    lines = []
+    for label, names in (("A", [key.key for key in keys if key.a]), ("B", [key.key for key in keys if key.b])):
+        if names:
+            named = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+            lines.append(f"Known of {label} only: {len(names)} key{'s' * (len(names) != 1)} ({named}).")
+    return lines
 
 
 def _why(found: Comparison) -> Section | None:
@@ -300,7 +337,13 @@ def _table(found: ComparisonSet) -> Table:
     )
     order: dict[str, int] = {verdict: place for place, verdict in enumerate(("slower", "incomparable", "inconclusive", "faster", "same"))}
     rows = tuple(_line(one) for one in sorted(found.comparisons, key=lambda one: (order[one.verdict], -abs((one.ratio or 1.0) - 1.0))))
-    return Table(caption="worst first; ratio is B ÷ A", columns=columns, rows=rows, empty="No benchmark is in both.")
+    return Table(caption="worst first; ratio is B ÷ A", columns=columns, rows=rows, empty="No benchmark is in both.", note=_table_note(found))
+
+
+def _table_note(found: ComparisonSet) -> str:
+    if any(_unjudged(one) is not None for one in found.comparisons):
+        return "yes, but tail: kept by the other calls; there are too few samples to judge the tail"
+    return ""
 
 
 def _line(one: Comparison) -> tuple[Cell, ...]:
@@ -312,7 +355,7 @@ def _line(one: Comparison) -> tuple[Cell, ...]:
         _ratio(one.ratio, one.ratio_ci, "nothing to divide"),
         words(one.verdict),
         words(one.tail.verdict),
-        words("yes" if one.keep else "no"),
+        words("no" if not one.keep else "yes" if _unjudged(one) is None else "yes, but tail"),
     )
 
 

@@ -62,16 +62,18 @@ def _table(checks: tuple[GateCheck, ...] | list[GateCheck]) -> Table:
     )
     ordered = sorted(checks, key=lambda check: _ORDER.index(check.verdict))
     return Table(caption="benchmarks", columns=columns, rows=tuple(_row(check) for check in ordered), empty="none",
-                 note="would be seen: a slowdown by this much is found nine times of ten")  # fmt: skip
+                 note="would be seen: a slowdown by this much is found nine times of ten; before and now are medians, and the ratio is of the median "
+                 "unless another statistic is named")  # fmt: skip
 
 
 def _row(check: GateCheck) -> tuple[Cell, ...]:
+    of = "" if check.statistic == "median" else f" ({check.statistic})"
     reason = "" if check.ratio is not None else _NO_RATIO if check.verdict in ("new", "missing", "failed") else "no ratio"
     detectable = check.detectable_ratio
     return (
         words(check.name),
         words(check.verdict),
-        missing(reason) if check.ratio is None else words(f"{check.ratio:.3f}"),
+        missing(reason) if check.ratio is None else words(f"{check.ratio:.3f}{of}"),
         _interval(check, reason),
         number(check.before, check.unit, reason=reason),
         number(check.now, check.unit, reason=reason),

@@ -108,7 +108,7 @@ def effect(before: Sequence[Values], after: Sequence[Values], confidence: float 
     chosen = _chosen(sides, confidence)
     sizes = (sides[0]["median"].size, sides[1]["median"].size)
     shift, low, high = hodges_lehmann_shift(sides[0][chosen.statistic], sides[1][chosen.statistic], chosen.level)
-    spread = max(_spread(sides, chosen.statistic), _implied_spread(high - low, *sizes, chosen.level))
+    spread = max(_spread(sides, chosen.statistic), _implied_spread(max(high - shift, shift - low), *sizes, chosen.level))
     return Effect(
         statistic=chosen.statistic,
         ratio=_exponential(shift),
@@ -256,12 +256,13 @@ def _error_of_shift(before: int, after: int) -> float:
     return math.sqrt((1 / before + 1 / after) * math.pi / 3)
 
 
-def _implied_spread(width: float, before: int, after: int, confidence: float) -> float:
-    """The standard deviation from process to process of which an interval of ln ratio is as wide as this: width ÷ (2 t × error of the shift).
+def _implied_spread(half: float, before: int, after: int, confidence: float) -> float:
+    """The standard deviation from process to process of which an interval of ln ratio reaches as far as this: half ÷ (t × error of the shift).
 
-    Single processes far out make the interval wide and leave a robust spread as it is; what the next comparison finds depends on the interval.
+    Single processes far out make the interval wide and leave a robust spread as it is; what the next comparison finds depends on the interval. Its
+    longer half counts, since in the next one they may be on the other side.
     """
-    return width / (2 * _critical(before, after, confidence) * _error_of_shift(before, after)) if math.isfinite(width) else 0.0
+    return half / (_critical(before, after, confidence) * _error_of_shift(before, after)) if math.isfinite(half) else 0.0
 
 
 def detectable_of(times: Values, confidence: float = 0.97) -> float:
@@ -276,9 +277,9 @@ def detectable_of(times: Values, confidence: float = 0.97) -> float:
     """
     logs = np.log(positive_floats(times))
     count = logs.size
-    _, low, high = hodges_lehmann_shift(logs, logs, confidence)
+    _, _, high = hodges_lehmann_shift(logs, logs, confidence)
     robust = mad_sigma(logs) * count / (count - 0.8)
-    return detectable_ratio(max(robust, _implied_spread(high - low, count, count, confidence)), count, count, confidence)
+    return detectable_ratio(max(robust, _implied_spread(high, count, count, confidence)), count, count, confidence)
 
 
 def processes_needed(spread: float, ratio: float, confidence: float = 0.97, most: int = 1_000_000) -> int | None:

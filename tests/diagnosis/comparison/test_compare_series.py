@@ -296,6 +296,106 @@ def test_any_aggregates_have_an_answer_that_can_be_written(given_by_file, values
     assert all(number is None or math.isfinite(number) for number in (found.ratio, found.p_value, *(found.ratio_ci or ())))
 
 
+def mixed(generator, times, count=15, **fields):
+    """Processes whose calls go through `times`."""
+    calls = np.exp(0.005 * generator.standard_normal((count, 1))) * np.resize(times, 100) * (1 + 0.02 * generator.exponential(size=(count, 100)))
+    return series(calls.ravel(), np.arange(count).repeat(100), **fields)
+
+
+def test_a_quarter_of_the_calls_that_is_slower_takes_faster_back():
+    """Three calls of five at 0.8 and two at 1.8: the median is lower, and nobody wants that version for it."""
+    generator = np.random.default_rng(20)
+    found = compare_series(mixed(generator, [1.0]), mixed(generator, [0.8, 0.8, 0.8, 1.8, 1.8]))
+    assert (found.verdict, found.keep, found.statistic) == ("inconclusive", False, "median")
+    assert (found.shape.verdict, found.shape.q) == ("slower", 0.75)
+    assert found.shape.ratio == pytest.approx(1.75, abs=0.05)
+    assert "not faster as a whole" in found.headline
+    assert "slowest quarter of its calls" in found.headline
+    assert found.ratios["upper quartile"] == found.shape.ratio
+    assert found.intervals["upper quartile"] == found.shape.ratio_ci
+
+
+def test_a_quarter_of_the_calls_that_is_slower_is_not_the_same():
+    """What was fast in two calls of five is not any more: neither the median nor the slow calls see it."""
+    generator = np.random.default_rng(21)
+    found = compare_series(mixed(generator, [0.5, 0.5, 1, 1, 1], 30), mixed(generator, [0.93, 0.93, 1, 1, 1], 30), margin=0.1)
+    assert (found.verdict, found.keep, found.shape.q) == ("inconclusive", False, 0.25)
+    assert "not the same" in found.headline
+    assert "fastest quarter of its calls" in found.headline
+
+
+def test_a_quarter_of_the_calls_that_is_faster_is_told_and_makes_nothing():
+    generator = np.random.default_rng(22)
+    fast = compare_series(mixed(generator, [0.93, 0.93, 1, 1, 1], 30), mixed(generator, [0.5, 0.5, 1, 1, 1], 30), margin=0.1)
+    assert (fast.verdict, fast.keep, fast.shape.verdict) == ("same", True, "faster")
+    slow = compare_series(mixed(generator, [1.0]), mixed(generator, [0.8, 0.8, 1.8, 1.8, 1.8]))
+    assert (slow.verdict, slow.keep, slow.shape.verdict) == ("slower", False, "faster")
+    assert "but the fastest quarter of its calls" in slow.headline
+
+
+def test_a_quarter_that_is_slower_by_far_than_the_rest_is_told():
+    """Two calls of five doubled: the median moved a little within what the others scatter."""
+    generator = np.random.default_rng(27)
+    found = compare_series(mixed(generator, [1.0]), mixed(generator, [1, 1, 1, 2, 2]))
+    assert (found.verdict, found.shape.verdict, found.shape.q) == ("slower", "slower", 0.75)
+    assert found.ratio < 1.1
+    assert "and the slowest quarter of its calls takes 1.9" in found.headline
+
+
+def test_of_a_rate_the_slow_calls_are_the_low_ones():
+    generator = np.random.default_rng(23)
+    rates = {"unit": "count/s", "better": "higher", "metric": "rate"}
+    found = compare_series(mixed(generator, [100.0], **rates), mixed(generator, [120, 120, 120, 60, 60], **rates))
+    assert (found.verdict, found.keep, found.shape.q) == ("inconclusive", False, 0.25)
+    assert found.shape.ratio < 0.7
+
+
+def test_calls_that_all_differ_alike_have_no_shape():
+    generator = np.random.default_rng(24)
+    told = [compare_series(noisy(generator, ratio=1.0), noisy(generator, ratio=ratio)).shape for ratio in (1.0, 0.9, 1.1) * 10]
+    assert sum(shape is not None for shape in told) <= 2
+
+
+def test_a_tail_that_could_not_be_judged_is_said_of_what_is_kept():
+    few = compare_series(processes([1.0] * 9), processes([0.5] * 9))
+    assert (few.keep, few.tail.verdict) == (True, "inconclusive")
+    caution = next(warning for warning in few.warnings if warning.code == "tail-unjudged")
+    assert "290 more samples" in caution.message
+    generator = np.random.default_rng(25)
+    enough = compare_series(noisy(generator, 10, 120), noisy(generator, 10, 120, 0.5))
+    assert enough.keep
+    assert "tail-unjudged" not in codes(enough)
+    assert "tail-unjudged" not in codes(compare_series(processes([1.0] * 9), processes([2.0] * 9)))
+    batched = [processes([1.0] * 9, metric="batched") for _ in "ab"]
+    assert "tail-unjudged" not in codes(compare_series(*batched))
+
+
+def test_two_benchmarks_of_other_names_are_compared_under_a_condition():
+    a, b = processes([1.0] * 9, name="sort"), processes([1.5] * 9, name="hash")
+    found = compare_series(a, b)
+    assert found.warnings[0].code == "names-differ"
+    assert found.headline.endswith("if 'sort' and 'hash' do the same work")
+    workloads = [msgspec.structs.replace(side, keys={"workload": side.name}) for side in (a, b)]
+    assert compare_series(*workloads).verdict == "incomparable"
+    assert "names-differ" not in codes(compare_series(*workloads, changing=["workload"]))
+    assert "names-differ" in codes(compare_series(workloads[0], b))
+    assert "names-differ" not in codes(compare_series(a, processes([1.5] * 9, name="sort")))
+
+
+def test_many_keys_of_one_side_are_named_in_part():
+    found = compare_series(processes([1.0] * 9, keys={f"software.x{at:02}": "1" for at in range(30)}), processes([1.0] * 9))
+    message = next(warning.message for warning in found.warnings if warning.code == "keys-unknown")
+    assert message.endswith("software.x04 and 25 more")
+
+
+def test_more_processes_than_anybody_measures_are_not_counted():
+    generator = np.random.default_rng(26)
+    found = compare_series(*(processes(np.exp(0.5 * generator.standard_normal(9))) for _ in "ab"))
+    assert found.verdict == "inconclusive"
+    assert "than can be measured" in found.reasons[1]
+    assert "quieter or longer" in found.reasons[1]
+
+
 def test_several_changes_are_warned_of():
     a = processes([1.0] * 9, keys={"precision": "fp32", "threads": "1"})
     b = processes([1.0] * 9, keys={"precision": "int8", "threads": "2"})

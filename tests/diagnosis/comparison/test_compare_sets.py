@@ -101,5 +101,15 @@ def test_few_processes_in_a_large_family_cannot_tell_and_say_how_many_could():
     assert "fewer than 7 processes" in result.comparisons[0].reasons[1]
 
 
+def test_benchmarks_of_which_none_is_in_both_are_said_to_be_compared_in_nothing():
+    found = compare_sets(gathered(made("x", [1.0] * 5)), gathered(made("y", [1.0] * 5)))
+    assert (found.comparisons, found.missing, found.new) == ((), ("x",), ("y",))
+    caution = next(caution for caution in found.warnings if caution.code == "nothing-compared")
+    assert "A has x; B has y" in caution.message
+    assert "nothing-compared" not in {
+        caution.code for caution in compare_sets(gathered(made("x", [1.0] * 5)), gathered(made("x", [1.0] * 5))).warnings
+    }
+
+
 def test_empty_sets_have_nothing_to_compare():
     assert compare_sets(gathered(), gathered()).comparisons == ()

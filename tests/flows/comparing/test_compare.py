@@ -270,6 +270,17 @@ def test_result_files(folder):
     assert isinstance(found, Comparison)
 
 
+def test_files_with_nothing_in_common_are_no_comparison(folder):
+    for name, kinds in (("a.json", ("one", "two")), ("b.json", ("three", "four", "five"))):
+        entries = [
+            {"name": kind, "run_name": kind, "run_type": "iteration", "iterations": 9, "real_time": 1.0, "cpu_time": 1.0, "time_unit": "ms"}
+            for kind in kinds
+        ]
+        (folder / name).write_text(json.dumps({"context": {"host_name": "h", "num_cpus": 2}, "benchmarks": entries}))
+    with pytest.raises(UsageError, match=r"a\.json has one .*two.*b\.json has three"):
+        compare("a.json", "b.json")
+
+
 def test_files_with_several_benchmarks(folder):
     for name, level in (("a.json", 1.0), ("b.json", 2.0)):
         entries = [

@@ -183,7 +183,7 @@ def _outcome(pair: Pair, margin: float, confidences: tuple[float, float], tail_c
     found, close = (pair.effect(confidence) for confidence in confidences)
     looks, source = _verdict(found, close, margin, a.series.better)
     shape = shape_of(looks, found, margin, sides)
-    uneven = shape is not None and shape.verdict == "slower"
+    uneven = shape is not None and shape.verdict == "slower" and looks != "slower"
     verdict = "inconclusive" if uneven else looks
     tail = compare_tails(a, b, tail_confidence)
     low, high = source.low, source.high

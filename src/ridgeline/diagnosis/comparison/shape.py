@@ -2,8 +2,9 @@
 
 One ratio describes two versions whose calls all became longer or shorter by it. Where a quarter of the calls is slower, beyond the margin and as
 surely as the verdict is given, the version is not faster and not the same, whatever its other calls do: the burden is on the version that is to be
-kept. Where a quarter is faster and the verdict says otherwise, that is told and changes nothing. Reading the quartiles can take a verdict of
-`faster` or `same` back and never makes one, so that no equal versions are called different for it.
+kept. Where it is slower anyway, and that quarter by much more than the ratio says, that is told; so is a quarter that is faster where the verdict says
+otherwise, which changes nothing. Reading the quartiles can take a verdict of `faster` or `same` back and never makes one, so that no equal versions
+are called different for it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ __all__ = ["shape_of"]
 
 _QUARTILES: tuple[tuple[Statistic, float], ...] = (("upper quartile", 0.75), ("lower quartile", 0.25))
 
+#: A quarter of the calls that is slower by so many times what the ratio says is told.
+_FAR = 2.0
+
 
 def shape_of(verdict: Verdict, found: Effect, margin: float, sides: tuple[Side, Side]) -> TailComparison | None:
-    """The quartile that differs otherwise than the verdict says; a slower one before a faster one, then the one that differs more.
+    """The quartile that differs otherwise than the verdict and the ratio say; a slower one before a faster one, then the one that differs more.
 
     Args:
         verdict: by the statistic that was chosen.
@@ -31,13 +35,20 @@ def shape_of(verdict: Verdict, found: Effect, margin: float, sides: tuple[Side, 
     """
     higher = sides[0].series.better == "higher"
     seen = [_judged(found, name, q, margin, higher=higher) for name, q in _QUARTILES]
-    against = [one for one in seen if one is not None and one.verdict != verdict]
+    against = [one for one in seen if one is not None and (one.verdict != verdict or (verdict == "slower" and _far_beyond(one, found)))]
     if not against:
         return None
     worst = max(against, key=lambda one: (one.verdict == "slower", abs(math.log(one.ratio or 1.0))))
     return TailComparison(
         verdict=worst.verdict, ratio=worst.ratio, ratio_ci=worst.ratio_ci, q=worst.q, reason=_reason(worst, sides[1], higher=higher)
     )
+
+
+def _far_beyond(one: TailComparison, found: Effect) -> bool:
+    """Whether the whole interval of a quartile is so many times as far from 1 as that of the ratio."""
+    low, high = one.ratio_ci or (1.0, 1.0)
+    least, most = min(abs(math.log(end)) for end in (low, high or low)), max(abs(math.log(end)) for end in (found.low, found.high))
+    return least > _FAR * most
 
 
 def _judged(found: Effect, name: Statistic, q: float, margin: float, *, higher: bool) -> TailComparison | None:

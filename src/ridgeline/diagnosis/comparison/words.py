@@ -50,13 +50,15 @@ def headline(
         shape: a quartile that says otherwise; a slower one takes the verdict back.
     """
     of = "" if statistic in ("median", "") else f", by the {statistic}"
-    if shape is not None and shape.verdict == "slower":
+    if shape is not None and shape.verdict == "slower" and verdict != "slower":
         looks = {"faster": "not faster as a whole", "same": "not the same"}.get(verdict, "cannot tell")
         return f"{looks}: {ratio:.4g}{_interval(*interval)} by the {statistic}, {_sizes(sides)}; {shape.reason}"
     text = f"{_sentence(verdict, ratio, interval, sides, margin)}{of}"
     if tail == "slower" and verdict in ("faster", "same"):
         text = f"{'improved median' if verdict == 'faster' else 'same median'}, worse tail: {text}"
-    return f"{text}; but {shape.reason}" if shape is not None else text
+    if shape is None:
+        return text
+    return f"{text}; {'and' if shape.verdict == verdict else 'but'} {shape.reason}"
 
 
 def _sentence(verdict: Verdict, ratio: float, interval: tuple[float, float], sides: tuple[Side, Side], margin: float) -> str:

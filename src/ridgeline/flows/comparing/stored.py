@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["Opened", "compared_stored", "opened"]
 
 
+#: Benchmarks of a side that are named where both have none in common.
+_NAMED = 5
+
+
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
     """A stored side: its series, and the run that they are of; null for a file."""
 
@@ -63,6 +67,9 @@ def compared_stored(
         a, b: the sides.
         margin, confidence, changing: see `compare_series`.
         metric: only series of this; of a run its latency if not given.
+
+    Raises:
+        UsageError: no benchmark is in both, of several.
     """
     # Of a run the latency of a call, unless asked for; a file says itself what it holds.
     sets = [_only(side.series, metric or (metric_of(side.run) if side.run is not None else None)) for side in (a, b)]
@@ -73,6 +80,9 @@ def compared_stored(
         one = compare_series(first, second, margin=margin, confidence=confidence, changing=changing, versions_differ=_versions_differ(a, b))
         return _closed(one, a, b, assumed)
     many = compare_sets(sets[0], sets[1], margin=margin, confidence=confidence, changing=changing)
+    if not many.comparisons:
+        found = f"none: {a.name} has {_named(sets[0])}; {b.name} has {_named(sets[1])}"
+        raise UsageError("a benchmark that both sides have", found=found, remedy="give two results of the same benchmarks")
     if len(many.comparisons) == 1 and not many.missing and not many.new:
         return _closed(many.comparisons[0], a, b, many.warnings)
     closed = tuple(
@@ -90,6 +100,11 @@ def _one_metric(first: Series, second: Series, a: Opened, b: Opened) -> tuple[Se
     message = f"{first.metric} of A is held against {second.metric} of B: that both are the time of one call is taken for granted"
     caution = Caution(code="metric-assumed", message=message, effect="if they are not, the ratio means nothing")
     return first, msgspec.structs.replace(second, metric=first.metric), (caution,)
+
+
+def _named(side: SeriesSet) -> str:
+    names = list(dict.fromkeys(f"{series.name} ({series.metric})" for series in side.series))
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "") if names else "nothing"
 
 
 def _only(series: SeriesSet, metric: str | None) -> SeriesSet:
