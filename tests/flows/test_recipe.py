@@ -76,6 +76,9 @@ def test_run_in_an_empty_folder_it_measures_the_same_thing_the_same_way(clone: P
     )  # fmt: skip
     # How many calls warm it up is found from the data; all else of the method is settled.
     assert _settled(again.method) == _settled(first.method)
+    assert first.facts.target.loaded is not None
+    assert not {"torch", "jax", "openvino"} & set(first.facts.target.loaded)
+    assert not any(name in recipe["steps"][3]["command"] for name in ("torch", "jax", "openvino"))
     if first.bench is not None:
         assert again.bench is not None
         assert again.bench.seed == first.bench.seed == 7
@@ -154,3 +157,24 @@ def test_a_run_outside_a_repository_has_no_checkout(stored_run: Run) -> None:
     unknown = recipe_of(msgspec.structs.replace(stored_run, repository=""))
     assert unknown.steps[0].command == ""
     assert "clone" in unknown.steps[0].purpose
+
+
+def test_only_packages_that_were_in_use_are_installed_again(stored_run: Run) -> None:
+    software = {"python": "3.11.7", "ridgeline": "0.1", "numpy": "2.4", "torch": "2.13.0+cpu", "onnxruntime-gpu": "1.3", "py-spy": "0.4"}
+
+    def installed(*loaded: str, method: str = "") -> str:
+        target = msgspec.structs.replace(stored_run.facts.target, loaded=loaded or None)
+        facts = msgspec.structs.replace(stored_run.facts, target=target)
+        run = msgspec.structs.replace(stored_run, software=software, facts=facts, method=method)
+        other = {**software, "torch": "1", "numpy": "2.4"}
+        assert ("other-software" in _codes(run, software=other)) == ("torch" in (loaded or ("torch",)))
+        purposes = [step.purpose for step in recipe_of(run).steps if " pip install " in step.command]
+        assert [("not known" in purpose) for purpose in purposes] == [not loaded]
+        (line,) = [command for command in _commands(run) if " pip install " in command]
+        return line.partition(" pip install ")[2]
+
+    assert installed("numpy") == "numpy==2.4 ridgeline==0.1"
+    assert installed("onnxruntime") == "onnxruntime-gpu==1.3 ridgeline==0.1"
+    assert installed("numpy", method="level 5: py-spy") == "numpy==2.4 py-spy==0.4 ridgeline==0.1"
+    # Of a command nobody knows.
+    assert installed() == "numpy==2.4 onnxruntime-gpu==1.3 py-spy==0.4 ridgeline==0.1 torch==2.13.0"

@@ -228,7 +228,7 @@ def ignore_interrupts_and_sleep() -> None:
 
 def errs(how: str) -> None:
     if how == "name":
-        no_such_name  # type: ignore[name-defined]  # noqa: B018, F821
+        no_such_name  # noqa: B018, F821
     if how == "import":
-        from ridgeline.core import no_such_name  # noqa: F401
+        from ridgeline.core import no_such_name  # type: ignore[attr-defined]  # noqa: F401
     raise AssertionError(how)

@@ -25,6 +25,8 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
         environment: variables that change speed (OMP_NUM_THREADS, …).
         use: whether the result is used from a cold start once or again and again.
         budget: such as `33.3ms@p99`, or empty.
+        loaded: libraries whose version changes what is measured (`numpy`, `torch`, …) that its process had imported after the first call; null
+            where that is not known, as of a command.
         marks: what may tell its stages apart: `ridgeline.stage` where it enters one, and the libraries whose models it may call.
     """
 
@@ -41,3 +43,4 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
     use: Literal["once", "repeated"] = "repeated"
     budget: str = ""
     marks: tuple[str, ...] = ()
+    loaded: tuple[str, ...] | None = None

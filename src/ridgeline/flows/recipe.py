@@ -52,15 +52,25 @@ def _source(run: Run) -> tuple[RecipeStep, ...]:
 
 
 def _packages(run: Run) -> tuple[RecipeStep, ...]:
-    packages = {name: version for name, version in sorted(run.software.items()) if name != "python"}
+    packages = {name: version for name, version in sorted(run.software.items()) if name != "python" and _used(run, name)}
     if not packages:
         return ()
     # A local build (PEP 440, `2.13.0+cpu`) is in no index under that name; its public version is what pip can ask for.
     wanted = [f"{name}=={version.partition('+')[0]}" for name, version in packages.items()]
     local = [f"{name} {version}" for name, version in packages.items() if "+" in version]
-    purpose = f"the packages that were in use, into an environment of Python {run.software.get('python', 'of any version')}"
+    known = run.facts.target.loaded is not None
+    which = "the packages that were in use" if known else "the packages that were installed (which of them the target uses is not known)"
+    purpose = f"{which}, into an environment of Python {run.software.get('python', 'of any version')}"
     purpose += f"; local builds then: {', '.join(local)}" if local else ""
     return (RecipeStep(command=shlex.join(["python", "-m", "pip", "install", *wanted]), purpose=purpose),)
+
+
+def _used(run: Run, package: str) -> bool:
+    """Whether a package was in use, not only installed: the target had it loaded, or measuring needs it; all of them where that is not known."""
+    loaded = run.facts.target.loaded
+    if loaded is None or package in ("python", "ridgeline"):
+        return True
+    return package.removesuffix("-gpu").replace("-", "_") in loaded or package in run.method
 
 
 def _measure(run: Run) -> RecipeStep:
@@ -153,7 +163,7 @@ def _of_machine(run: Run, here: Machine | None) -> Iterable[Caution]:
 def _of_software(run: Run, software: Mapping[str, str] | None) -> Iterable[Caution]:
     if software is None:
         return
-    names = sorted(run.software.keys() | software.keys())
+    names = sorted(name for name in run.software.keys() | software.keys() if _used(run, name))
     pairs = [(name, run.software.get(name, "none"), software.get(name, "none")) for name in names]
     other = [f"{name} {then}, here {now}" for name, then, now in pairs if then != now]
     if other:

@@ -12,10 +12,10 @@ from typing import Any
 
 from ridgeline.core import Caution, plugins
 
-from .prepared import Prepared
+from .prepared import Prepared, ProcessFlavour
 from .source import Transform
 from .spec import TargetSpec
-from .surroundings import allocator, speed_variables
+from .surroundings import allocator, loaded, speed_variables
 from .synchronise import synchronisation_of
 
 __all__ = ["first_call", "prepare"]
@@ -39,7 +39,8 @@ def prepare(spec: TargetSpec, transform: Transform | None = None) -> Prepared:
     prepared.load_s = time.perf_counter() - before - (prepared.first_s or 0.0)
     if prepared.first_s is None:
         first_call(prepared)
-    prepared.describe(allocator=allocator(), environment=speed_variables(spec.environment))
+    outside = isinstance(prepared.flavour, ProcessFlavour)
+    prepared.describe(allocator=allocator(), environment=speed_variables(spec.environment), loaded=None if outside else loaded())
     prepared.warnings += _crowded(spec.threads)
     return prepared
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Collection
 from typing import Literal
 
@@ -10,7 +11,7 @@ from ridgeline.core import TargetInfo
 
 from .spec import TargetSpec
 
-__all__ = ["allocator", "digest", "leave_out_digests", "model_info", "speed_variables"]
+__all__ = ["allocator", "digest", "leave_out_digests", "loaded", "model_info", "speed_variables"]
 
 _PREFIXES = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "DNNL_", "ONEDNN_", "NUMEXPR_", "NUMBA_", "XLA_", "TORCHINDUCTOR_")
 _NAMES = (
@@ -18,6 +19,8 @@ _NAMES = (
     "MIMALLOC_ALLOW_LARGE_OS_PAGES", "CUDA_VISIBLE_DEVICES", "ATEN_CPU_CAPABILITY", "NPY_DISABLE_CPU_FEATURES", "JAX_PLATFORMS", "PYTHONOPTIMIZE",
 )  # fmt: skip
 _LONGEST = 500
+#: Of `machine.PACKAGES` those that a target imports, by the name it imports them by.
+_LIBRARIES = ("ai_edge_litert", "jax", "numba", "numpy", "onnx", "onnxruntime", "openvino", "scipy", "torch")
 
 
 def model_info(
@@ -45,6 +48,11 @@ def speed_variables(given: Collection[str] = ()) -> dict[str, str]:
     own = {name for name in given if name in os.environ and not name.startswith("PYTHON")}
     names = sorted(name for name in os.environ if name in _NAMES or name in own or name.startswith(_PREFIXES))
     return {name: os.environ[name].encode("utf-8", "backslashreplace").decode()[:_LONGEST] for name in names}
+
+
+def loaded() -> tuple[str, ...]:
+    """Libraries that this process has imported so far and whose version changes what is measured."""
+    return tuple(name for name in _LIBRARIES if name in sys.modules)
 
 
 def allocator(maps: str = "/proc/self/maps") -> str:
