@@ -86,11 +86,13 @@ def tail_effect(before: Sequence[Values], after: Sequence[Values], q: float = 0.
     sizes = (sum(process.size for process in sides[0]), sum(process.size for process in sides[1]))
     if min(sizes) < minimum_samples(q, 0.95) or min(map(len, sides)) < 4:
         return None
-    ratio = float(np.quantile(np.concatenate(sides[1]), q) - np.quantile(np.concatenate(sides[0]), q))
     critical = normal_quantile(confidence)
+    before_values, after_values = np.concatenate(sides[0]), np.concatenate(sides[1])
+    ratio = float(np.quantile(after_values, q) - np.quantile(before_values, q))
+    lengths = np.array([process.size for side in sides for process in side])
 
     def score(shift: float) -> float:
-        return _score(sides[0], [process - shift for process in sides[1]], q)
+        return _score(np.concatenate([before_values, after_values - shift]), lengths, len(sides[0]), q)
 
     return TailEffect(
         q=q,
@@ -117,13 +119,17 @@ def _end(rejected: Callable[[float], bool], start: float, way: float) -> float:
     return math.exp(near)
 
 
-def _score(before: list[NDArray[np.float64]], after: list[NDArray[np.float64]], q: float) -> float:
-    """Standard score of the rank sum of the parts beyond the common quantile: above zero where `after` has more beyond it."""
-    threshold = float(np.quantile(np.concatenate([*before, *after]), q))
-    parts = np.array([float(np.mean(process > threshold)) for process in (*before, *after)])
-    m, n = len(before), len(after)
-    values, inverse, counts = np.unique(parts, return_inverse=True, return_counts=True)
-    if values.size == 1:
+def _score(values: NDArray[np.float64], lengths: NDArray[np.int64], m: int, q: float) -> float:
+    """Standard score of the rank sum of the parts beyond the common quantile: above zero where the processes after have more beyond it.
+
+    Args:
+        values: of all processes one after the other, the m before first; lengths: how many each has, all above 0.
+    """
+    beyond = values > float(np.quantile(values, q))
+    parts = np.add.reduceat(beyond, np.cumsum(lengths) - lengths, dtype=np.int64) / lengths
+    n = lengths.size - m
+    different, inverse, counts = np.unique(parts, return_inverse=True, return_counts=True)
+    if different.size == 1:
         return 0.0
     last = np.cumsum(counts)
     ranks = (last - (counts - 1) / 2)[inverse]
