@@ -138,7 +138,7 @@ def _keep_note(found: Comparison) -> str:
         told = "its tail is no worse" if found.tail.verdict in ("same", "faster") else "nothing says that its tail is"
         return unjudged if unjudged is not None else f"it is no slower, and {told}"
     if found.shape is not None and found.shape.verdict == "slower":
-        return f"some of its calls are slower: {found.shape.reason}"
+        return found.shape.reason
     if found.tail.verdict == "slower" and found.verdict in ("faster", "same"):
         return "its tail is worse"
     return {"slower": "it is slower", "inconclusive": "nothing can be told yet", "incomparable": "the sides are not alike"}.get(found.verdict, "")

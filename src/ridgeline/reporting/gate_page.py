@@ -31,10 +31,11 @@ def gate_page(report: GateReport) -> Page:
 
 
 def gate_comment(report: GateReport) -> str:
-    """The verdict as Markdown for a pull request: the headline, a table of what to look at, the rest folded away."""
+    """The verdict as Markdown for a pull request: the headline, what to look at and why, the rest folded away."""
     told = [check for check in report.checks if check.verdict in _TOLD]
     blocks: list[Block] = [_table(told)] if told else []
-    head = markdown(Page(title="ridgeline gate", headline=report.headline, sections=(Section(title="", blocks=tuple(blocks)),)))
+    sections = (Section(title="", blocks=tuple(blocks)), *_reasons("Why", told))
+    head = markdown(Page(title="ridgeline gate", headline=report.headline, sections=sections))
     rest = gate_page(report)
     folded = _without_title(Page(title=rest.title, sections=rest.sections))
     if len(head) + len(folded) > _MOST_CHARACTERS:
@@ -73,20 +74,29 @@ def _row(check: GateCheck) -> tuple[Cell, ...]:
     return (
         words(check.name),
         words(check.verdict),
-        missing(reason) if check.ratio is None else words(f"{check.ratio:.3f}{of}"),
+        missing(reason) if check.ratio is None else words(f"{_ratio(check.ratio)}{of}"),
         _interval(check, reason),
         number(check.before, check.unit, reason=reason),
         number(check.now, check.unit, reason=reason),
-        missing(reason or "not known against a history or a prediction") if detectable is None else words(f"{100 * (detectable - 1):.1f} %"),
+        missing(reason or _unseen(check)) if detectable is None else words(f"{100 * (detectable - 1):.1f} %"),
         missing(reason or "not judged") if check.tail is None else words(check.tail.verdict),
     )
+
+
+def _unseen(check: GateCheck) -> str:
+    return "not known against a history or a prediction" if check.first is None else "too few processes, or they differ too much"
 
 
 def _interval(check: GateCheck, reason: str) -> Cell:
     if check.ratio_ci is None:
         return missing(reason or "too few processes for one")
     low, high = check.ratio_ci
-    return words(f"{low:.3f}–{'∞' if high is None else f'{high:.3f}'}")
+    return words(f"{_ratio(low)}–{'∞' if high is None else _ratio(high)}")
+
+
+def _ratio(ratio: float) -> str:
+    """Three decimals; of one that they cannot show, three digits."""
+    return f"{ratio:.3f}" if 0.01 <= ratio < 1000 or ratio == 0 else f"{ratio:.3g}"
 
 
 def _reasons(title: str, checks: list[GateCheck]) -> tuple[Section, ...]:

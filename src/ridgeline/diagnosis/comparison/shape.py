@@ -2,9 +2,9 @@
 
 One ratio describes two versions whose calls all became longer or shorter by it. Where a quarter of the calls is slower, beyond the margin and as
 surely as the verdict is given, the version is not faster and not the same, whatever its other calls do: the burden is on the version that is to be
-kept. Where it is slower anyway, and that quarter by much more than the ratio says, that is told; so is a quarter that is faster where the verdict says
-otherwise, which changes nothing. Reading the quartiles can take a verdict of `faster` or `same` back and never makes one, so that no equal versions
-are called different for it.
+kept. Where it is slower anyway, and that quarter by much more than the ratio says, that is told; so is a quarter that is faster where the verdict
+says otherwise, which changes nothing. Reading the quartiles can take a verdict of `faster` or `same` back and never makes one, so that no equal
+versions are called different for it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _reason(one: TailComparison, side: Side, *, higher: bool) -> str:
     which = "slowest" if (one.q > 0.5) != higher else "fastest"
     ratio = one.ratio or 1.0
     low, high = one.ratio_ci or (ratio, ratio)
-    interval = f"({low:.3g}–{high:.3g})"
+    interval = f"({low:.4g}–{high:.4g})"
     if side.series.unit != "s":
-        return f"the {'upper' if one.q > 0.5 else 'lower'} quartile of its values is {ratio:.3g} times A's {interval}"
-    return f"the {which} quarter of its calls takes {ratio:.3g} times as long {interval}"
+        return f"the {'upper' if one.q > 0.5 else 'lower'} quartile of its values is {ratio:.4g} times A's {interval}"
+    return f"the {which} quarter of its calls takes {ratio:.4g} times as long {interval}"

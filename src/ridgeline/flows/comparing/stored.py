@@ -81,8 +81,8 @@ def compared_stored(
         return _closed(one, a, b, assumed)
     many = compare_sets(sets[0], sets[1], margin=margin, confidence=confidence, changing=changing)
     if not many.comparisons:
-        found = f"none: {a.name} has {_named(sets[0])}; {b.name} has {_named(sets[1])}"
-        raise UsageError("a benchmark that both sides have", found=found, remedy="give two results of the same benchmarks")
+        found = f"{a.name} has {_named(sets[0])}; {b.name} has {_named(sets[1])}"
+        raise UsageError("a benchmark that is on both sides", found=found, remedy="give two results of the same benchmarks")
     if len(many.comparisons) == 1 and not many.missing and not many.new:
         return _closed(many.comparisons[0], a, b, many.warnings)
     closed = tuple(
