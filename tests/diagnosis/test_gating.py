@@ -170,6 +170,14 @@ def test_a_prediction_is_missed_only_beyond_its_tolerance(low: float, high: floa
     assert look.expected == pytest.approx((1 / 1.1, 1.1))
 
 
+@pytest.mark.parametrize(("seconds", "asked"), [(30.0, True), (30e-6, False), (100e-6, False), (1e-9, True)])
+def test_a_prediction_in_another_unit_is_asked_about(seconds: float, asked: bool) -> None:
+    now = _series(30e-6 * (1 + 1e-4 * np.arange(12)))
+    look = at_prediction(Predicted(low_s=seconds, high_s=seconds), now, error=0.01)
+    check = check_of("b", "t", "the prediction", look, None, margin=0.1, tail=False, series=now)
+    assert ("is its unit right?" in check.because) == asked
+
+
 def test_an_interval_of_a_prediction_is_let_pass_whole() -> None:
     wide = Predicted(low_s=1.0, high_s=2.0, tolerance=0.0)
     assert at_prediction(wide, _series([1.9] * 6)).fine

@@ -49,6 +49,8 @@ FIRST_ERROR = 0.1
 _FASTER_ERROR = 0.005
 #: Two-sided confidence of the tail in the first looking.
 _FIRST_TAIL = 0.9
+#: A prediction that is wrong by more than this factor was probably given in another unit.
+_FAR_OFF = 20.0
 #: Part of the error rate that both quartiles together have.
 _SHAPE = 0.1
 
@@ -182,6 +184,7 @@ def at_prediction(predicted: Predicted, b: Series, *, error: float = FIRST_ERROR
     return Look(
         error=error, worse=now_low > allowed[1], fine=now_high <= allowed[1], better=now_high < allowed[0], ratio=now / middle,
         interval=(now_low / predicted.high_s, now_high / predicted.low_s), before=middle, now=now, expected=allowed,
+        assumes="" if 1 / _FAR_OFF < now / middle < _FAR_OFF else "; that is far from the prediction: is its unit right?",
     )  # fmt: skip
 
 
