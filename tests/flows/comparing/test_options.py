@@ -100,3 +100,11 @@ def test_used_once_a_start_the_first_calls_are_compared(harness, target):
     assert (found.metric, harness.plan.samples) == ("first_call", 1)
     assert (found.a.median_s, found.a.samples) == (0.02, found.a.processes)
     assert found.verdict == "same"
+
+
+def test_where_the_end_waits_for_the_tail_a_process_makes_more_calls(harness, target):
+    harness.most = 5
+    ridgeline.compare(target, target)
+    assert harness.plan.process_s is None
+    ridgeline.compare(target, target, tail=True)
+    assert harness.plan.process_s == 0.3

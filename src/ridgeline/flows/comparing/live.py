@@ -31,6 +31,8 @@ __all__ = ["Amount", "Live", "compared_live", "latency_of", "metric_of"]
 Report = Callable[[str, float | None], None]
 #: Chance that equal tails are called different.
 _TAIL_ERROR = 0.05
+#: Seconds of calls in a process where the end waits for the tail: a p99 wants samples more than processes.
+_TAIL_PROCESS_S = 0.3
 #: Seconds between two saves of what has been measured.
 _SAVE_S = 2.0
 
@@ -151,7 +153,7 @@ def compared_live(live: Live, amount: Amount, report: Report) -> tuple[Compariso
     once = any(side.spec.use == "once" for side in live.sides)
     plan = BenchPlan(
         processes=amount.processes, budget_s=amount.time_budget_s, samples=1 if once else amount.samples, cache=amount.cache, soak=amount.soak,
-        tune=amount.tune, lock_gpu_hz=amount.lock_gpu_hz,
+        tune=amount.tune, lock_gpu_hz=amount.lock_gpu_hz, process_s=_TAIL_PROCESS_S if amount.tail else None,
     )  # fmt: skip
     try:
         benches = run_benchmarks(versions, plan, report=report, keep=keep, looked=looked, seed=amount.seed)

@@ -1,7 +1,7 @@
 """Which instrument satisfies which Need, and what it adds to the facts: one module a level.
 
-Each instrument is a function of `Instruments` and the facts so far that returns new facts; it decides nothing. A failure of the target is the person's
-business and goes up while the ground truth is taken; a failure of an instrument after that is a reason in `facts.cannot`.
+Each instrument is a function of `Instruments` and the facts so far that returns new facts; it decides nothing. A failure of the target is the
+person's business and goes up while the ground truth is taken; a failure of an instrument after that is a reason in `facts.cannot`.
 """
 
 from __future__ import annotations
