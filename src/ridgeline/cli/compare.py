@@ -80,12 +80,12 @@ class _CompareCommand(click.Command):
 @click.option("--shape", "shapes", metavar="NAME=1x3x224x224", multiple=True, help="Shape of an input, or size of a symbolic axis (N=8); repeatable.")
 @click.option("--runtime", type=_RUNTIMES, help="What runs model.onnx. [default: onnxruntime; model.xml is for OpenVINO]")
 @click.option("--a-runtime", type=_RUNTIMES, help="What runs A alone; declare it with --changing runtime. --b-runtime likewise.")
-@click.option("--b-runtime", type=_RUNTIMES, hidden=True)
+@click.option("--b-runtime", type=_RUNTIMES, hidden=True, help="Runtime for B alone; see --a-runtime.")
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable of the processes; repeatable.")
 @click.option(
     "--a-env", metavar="NAME=VALUE", multiple=True, help="A variable for A alone; declare it with --changing environment. --b-env likewise."
 )
-@click.option("--b-env", metavar="NAME=VALUE", multiple=True, hidden=True)
+@click.option("--b-env", metavar="NAME=VALUE", multiple=True, hidden=True, help="Variable for B alone; see --a-env.")
 @click.option("--synchronise", default="auto", metavar="auto|none|FUNCTION", show_default=True, help="How a function's results are waited for.")
 @click.option(
     "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="once: compare the first calls of fresh processes."
