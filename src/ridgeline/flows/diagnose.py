@@ -13,7 +13,7 @@ from ridgeline import diagnosis as rules
 from ridgeline.core import Device, Diagnosis, Facts, Need
 from ridgeline.core.units import format_quantity
 from ridgeline.machine import Limits, Worker, read_machine
-from ridgeline.measurement.agent import PreparedReport
+from ridgeline.measurement.agent import EVERY_LEVEL, PreparedReport
 from ridgeline.targets import TargetSpec, worker_environment
 
 from .instruments import Instruments, satisfy
@@ -71,7 +71,7 @@ def diagnose(
     report = report or (lambda label, fraction: None)
     put_back_settings(report)
     machine = read_machine()
-    with Worker(limits=Limits(wall_s=_LONGEST_S), environment=worker_environment(spec)) as worker:
+    with Worker(limits=Limits(wall_s=_LONGEST_S), environment=worker_environment(spec), preload=EVERY_LEVEL) as worker:
         report("preparing the target", None)
         prepared = worker.call("ridgeline.measurement.agent:prepare", {"spec": spec}, PreparedReport)
         facts = Facts(target=prepared.info, machine=machine, device=device, first_s=prepared.first_s, warnings=prepared.warnings)

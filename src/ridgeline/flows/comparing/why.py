@@ -17,7 +17,7 @@ from ridgeline.core import BackendUnavailable, Caution, Comparison, Facts, Need,
 from ridgeline.core.units import format_quantity
 from ridgeline.diagnosis.attribution import Attribution, attribute
 from ridgeline.machine import Limits, Worker, read_machine
-from ridgeline.measurement.agent import PreparedReport
+from ridgeline.measurement.agent import EVERY_LEVEL, PreparedReport
 
 from ..instruments import Instruments, satisfy
 from .first_look import process_environment
@@ -97,7 +97,8 @@ def views_of(found: Comparison, sides: tuple[LiveSide, LiveSide], seconds: float
 
 def _views(side: LiveSide, budget_s: float) -> Facts:
     """The views of one process."""
-    with Worker(limits=Limits(wall_s=_LONGEST_S), environment=process_environment(side), directory=side.directory) as worker:
+    environment = process_environment(side)
+    with Worker(limits=Limits(wall_s=_LONGEST_S), environment=environment, directory=side.directory, preload=EVERY_LEVEL) as worker:
         prepared = worker.call("ridgeline.measurement.agent:prepare", {"spec": side.spec}, PreparedReport)
         facts = Facts(target=prepared.info, machine=read_machine(), first_s=prepared.first_s)
         instruments = Instruments(

@@ -11,7 +11,7 @@ import numpy as np
 
 from ridgeline.core import Device, Facts, LevelRecord, Quantity, Samples, quotient
 from ridgeline.core.documents import from_builtins
-from ridgeline.measurement.agent import KEEP
+from ridgeline.measurement.agent import EVERY_LEVEL, KEEP
 
 if TYPE_CHECKING:
     from ridgeline.machine import Worker
@@ -58,7 +58,7 @@ class Instruments:
         from ridgeline.machine import Worker
         from ridgeline.targets import worker_environment
 
-        with Worker(environment=worker_environment(self.spec), directory=self.directory) as worker:
+        with Worker(environment=worker_environment(self.spec), directory=self.directory, preload=EVERY_LEVEL) as worker:
             return worker.call(f"{_AGENT}:{function}", {"spec": self.spec, **arguments}, returns, on_report=self.progress)
 
     def progress(self, message: Any) -> None:

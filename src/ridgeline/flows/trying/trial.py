@@ -19,7 +19,7 @@ import numpy as np
 from ridgeline.core import ChangeTrial, Machine, NotComparable, OutputCheck, RidgelineError, TargetFailed
 from ridgeline.core.units import format_quantity
 from ridgeline.machine import Limits, Worker
-from ridgeline.measurement.agent import ChangedReport, ColdReport, WarmReport
+from ridgeline.measurement.agent import EVERY_LEVEL, ChangedReport, ColdReport, WarmReport
 from ridgeline.measurement.medians import median_of
 from ridgeline.targets import TargetSpec, worker_environment
 from ridgeline.targets.changes import Change
@@ -222,7 +222,7 @@ def _worker(trial: _Trial, *, changed: bool) -> Iterator[Worker]:
     limits = Limits(wall_s=trial.longest_s(changed=changed), cpus=trial.change.cpus(trial.machine) if changed else None)
     # One hash seed for both, since the order of a set is no output of the change; compiled code goes when the trials are over.
     surroundings = {"PYTHONHASHSEED": "0", "TORCHINDUCTOR_CACHE_DIR": str(trial.folder / "compiled")}
-    with Worker(limits=limits, environment={**surroundings, **worker_environment(spec)}) as worker:
+    with Worker(limits=limits, environment={**surroundings, **worker_environment(spec)}, preload=EVERY_LEVEL) as worker:
         yield worker
 
 

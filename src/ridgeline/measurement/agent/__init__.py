@@ -41,10 +41,14 @@ _HOMES = {
     "waits": "WaitsReport timed_waits",
 }
 
+#: For `Worker(preload=…)`: all modules of this side, so that each binds its clock before a target is loaded that may replace it.
+EVERY_LEVEL = ",".join(f"{__name__}.{module}" for module in _HOMES)
+
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
+    "EVERY_LEVEL",
     "KEEP",
     "ChangedReport",
     "ColdReport",

@@ -41,7 +41,7 @@ def _items(value: Any) -> Sequence[Any]:
         return [*value][:_MOST]
     if isinstance(value, Mapping):
         return [*value.values()][:_MOST]
-    # As dataclasses.fields says it, without importing that module for those who have none.
-    if not isinstance(value, type) and isinstance(fields := getattr(value, "__dataclass_fields__", None), dict):
+    # As dataclasses.fields says it, without importing that module for those who have none; of the class, since a stranger answers for its instances.
+    if not isinstance(value, type) and isinstance(fields := getattr(type(value), "__dataclass_fields__", None), dict):
         return [getattr(value, name, None) for name in fields]
     return ()
