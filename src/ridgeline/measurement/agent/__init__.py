@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .level3 import OperatorsReport, dispatch, operators, recorded_operators
     from .level4 import RowToRepeat, primitives, relayouts, repeated_relayouts
     from .level5 import hot_spots
+    from .preload import EVERY_LEVEL
     from .target import PreparedReport, prepare
     from .tflite import TfliteReport, partitions, tflite_operators
     from .waits import WaitsReport, timed_waits
@@ -36,13 +37,11 @@ _HOMES = {
     "level3": "OperatorsReport dispatch operators recorded_operators",
     "level4": "RowToRepeat primitives relayouts repeated_relayouts",
     "level5": "hot_spots",
+    "preload": "EVERY_LEVEL",
     "target": "PreparedReport prepare",
     "tflite": "TfliteReport partitions tflite_operators",
     "waits": "WaitsReport timed_waits",
 }
-
-#: For `Worker(preload=…)`: all modules of this side, so that each binds its clock before a target is loaded that may replace it.
-EVERY_LEVEL = ",".join(f"{__name__}.{module}" for module in _HOMES)
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
