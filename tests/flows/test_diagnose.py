@@ -101,7 +101,8 @@ def test_waits_one_after_another_are_to_be_started_together(program, tmp_path):
     assert "4 times one after another" in action.because
     (wait,) = [wait for wait in facts.waits.waits if wait.kind == "sleep"]
     assert (wait.calls, wait.until) == (4.0, False)
-    share, left = wait.caller_s.value / facts.waits.wall_s.value, wait.longest_s / wait.caller_s.value
+    # No promise counts on more than 99.5 % of the wall.
+    share, left = min(0.995, wait.caller_s.value / facts.waits.wall_s.value), wait.longest_s / wait.caller_s.value
     assert 1.0 < action.speedup[0] < 1 / (1 - share + share * left) <= action.speedup[1] <= 4.0
 
 
