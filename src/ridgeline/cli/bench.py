@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import click
 
-from ridgeline.core import BenchReport, UsageError
+from ridgeline.core import BenchReport
 from ridgeline.core.units import parse
 from ridgeline.reporting import bench_page
 
-from .options import colour_option, json_option, notebook_options, opened, quiet_option
+from .options import (
+    check_common,
+    colour_option,
+    condition_options,
+    json_option,
+    markdown_option,
+    notebook_options,
+    opened,
+    quiet_option,
+    runtime_option,
+    shape_option,
+    synchronise_option,
+)
 from .output import emit_document, emit_page
 from .progress import progress
 from .target_command import TargetCommand, named_target
@@ -32,19 +43,14 @@ __all__ = ["bench"]
     metavar="FILE|DIR|FUNCTION",
     help="Inputs of a model: .npy, .npz, or a directory of them; file.py:function makes those of a function.",
 )
-@click.option("--shape", "shapes", metavar="NAME=1x3x224x224", multiple=True, help="Shape of an input, or size of a symbolic axis (N=8); repeatable.")
-@click.option(
-    "--runtime", type=click.Choice(["onnxruntime", "openvino"]), help="What runs model.onnx. [default: onnxruntime; model.xml is for OpenVINO]"
-)
-@click.option("--synchronise", default="auto", metavar="auto|none|FUNCTION", show_default=True, help="How a function's results are waited for.")
-@click.option("--cold-cache", is_flag=True, help="Empty the CPU's caches before every call, outside the timed interval.")
-@click.option("--soak", is_flag=True, help="Load the machine until temperature, clock and times have levelled off, before the first sample.")
-@click.option("--tune", is_flag=True, help="Set what may be set for the measurement (governor, priority, …), and put it back afterwards.")
-@click.option("--lock-gpu-clock", metavar="HZ", help="Lock the clock of the GPU there, such as 1.2GHz, and put it back.")
+@shape_option
+@runtime_option
+@synchronise_option
+@condition_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the order and of generated inputs.")
 @click.option("--resume", metavar="RUN", help="Go on with an interrupted run: its id or the beginning of it, or `latest`.")
 @json_option
-@click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
+@markdown_option
 @click.option("--strict", is_flag=True, help="Exit with 3 where there is no one steady state.")
 @notebook_options
 @quiet_option
@@ -57,10 +63,7 @@ def bench(ctx: click.Context, /, **given: Any) -> int:
     package.module:function, file.py with its ARGS, or -- COMMAND ARGS. Options come before TARGET; behind file.py and -- everything belongs to the
     target. TARGET is called thousands of times: whatever a call changes outside its process happens as often.
     """
-    if given["as_json"] and given["as_markdown"]:
-        raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")
-    if given["time_budget"] is not None and not math.isfinite(given["time_budget"]):
-        raise UsageError("a time budget in seconds", found=str(given["time_budget"]), remedy="give a finite number")
+    check_common(given)
     report = _measured(named_target(ctx, given), given, ctx.meta.get("ridgeline.line", ""))
     if given["as_json"]:
         emit_document(report)

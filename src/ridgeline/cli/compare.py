@@ -6,7 +6,6 @@ sides are no two of a kind.
 
 from __future__ import annotations
 
-import math
 import shlex
 from typing import Any
 
@@ -16,14 +15,26 @@ from ridgeline.core import Comparison, ComparisonSet, UsageError
 from ridgeline.core.units import parse
 from ridgeline.reporting import comparison_page
 
-from .options import colour_option, json_option, notebook_options, opened, quiet_option
+from .options import (
+    RUNTIMES,
+    check_common,
+    colour_option,
+    condition_options,
+    json_option,
+    markdown_option,
+    notebook_options,
+    opened,
+    quiet_option,
+    runtime_option,
+    shape_option,
+    synchronise_option,
+)
 from .output import emit_document, emit_page
 from .progress import progress
 
 __all__ = ["compare"]
 
 _FAILED, _INCOMPARABLE = 1, 2
-_RUNTIMES = click.Choice(["onnxruntime", "openvino"])
 
 
 class _CompareCommand(click.Command):
@@ -77,23 +88,20 @@ class _CompareCommand(click.Command):
     metavar="FILE|DIR|FUNCTION",
     help="Inputs of models: .npy, .npz, or a directory of them; file.py:function makes those of a function.",
 )
-@click.option("--shape", "shapes", metavar="NAME=1x3x224x224", multiple=True, help="Shape of an input, or size of a symbolic axis (N=8); repeatable.")
-@click.option("--runtime", type=_RUNTIMES, help="What runs model.onnx. [default: onnxruntime; model.xml is for OpenVINO]")
-@click.option("--a-runtime", type=_RUNTIMES, help="What runs A alone; declare it with --changing runtime. --b-runtime likewise.")
-@click.option("--b-runtime", type=_RUNTIMES, hidden=True, help="Runtime for B alone; see --a-runtime.")
+@shape_option
+@runtime_option
+@click.option("--a-runtime", type=RUNTIMES, help="What runs A alone; declare it with --changing runtime. --b-runtime likewise.")
+@click.option("--b-runtime", type=RUNTIMES, hidden=True, help="Runtime for B alone; see --a-runtime.")
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable of the processes; repeatable.")
 @click.option(
     "--a-env", metavar="NAME=VALUE", multiple=True, help="A variable for A alone; declare it with --changing environment. --b-env likewise."
 )
 @click.option("--b-env", metavar="NAME=VALUE", multiple=True, hidden=True, help="Variable for B alone; see --a-env.")
-@click.option("--synchronise", default="auto", metavar="auto|none|FUNCTION", show_default=True, help="How a function's results are waited for.")
+@synchronise_option
 @click.option(
     "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="once: compare the first calls of fresh processes."
 )
-@click.option("--cold-cache", is_flag=True, help="Empty the CPU's caches before every call, outside the timed interval.")
-@click.option("--soak", is_flag=True, help="Load the machine until temperature, clock and times have levelled off, before the first sample.")
-@click.option("--tune", is_flag=True, help="Set what may be set for the measurement (governor, priority, …), and put it back afterwards.")
-@click.option("--lock-gpu-clock", metavar="HZ", help="Lock the clock of the GPU there, such as 1.2GHz, and put it back.")
+@condition_options
 @click.option("--processes", type=click.IntRange(2, 100_000), help="Processes of each version at the most. [default: what the time budget allows]")
 @click.option(
     "--time-budget",
@@ -108,7 +116,7 @@ class _CompareCommand(click.Command):
 @click.option("--tests", metavar="ACTION@RUN", default="", help="Hold the promise of an action of a stored diagnosis against it, such as a1@latest.")
 @click.option("--fail-on", type=click.Choice(["slower", "tail", "inconclusive"]), multiple=True, help="Exit with 1 on this; repeatable.")
 @json_option
-@click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
+@markdown_option
 @notebook_options
 @quiet_option
 @colour_option
@@ -121,10 +129,7 @@ def compare(ctx: click.Context, /, **given: Any) -> int:
     Versions are measured in fresh processes of both, in random order. Both are called many times: whatever a call changes outside its process
     happens as often.
     """
-    if given["as_json"] and given["as_markdown"]:
-        raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")
-    if given["time_budget"] is not None and not math.isfinite(given["time_budget"]):
-        raise UsageError("a time budget in seconds", found=str(given["time_budget"]), remedy="give a finite number")
+    check_common(given)
     found = _measured(given, ctx.meta.get("ridgeline.command", ()), ctx.meta.get("ridgeline.line", ""))
     if given["as_json"]:
         emit_document(found)

@@ -12,7 +12,18 @@ from ridgeline.core import Diagnosis, Facts, UsageError, parse_budget
 from ridgeline.machine import write_atomic
 from ridgeline.reporting import html_report, page
 
-from .options import colour_option, json_option, notebook_options, opened, quiet_option
+from .options import (
+    check_common,
+    colour_option,
+    json_option,
+    markdown_option,
+    notebook_options,
+    opened,
+    quiet_option,
+    runtime_option,
+    shape_option,
+    synchronise_option,
+)
 from .output import STDOUT, emit_document, emit_html, emit_page, reserve_html, stdout_options
 from .progress import progress
 from .target_command import TargetCommand, named_target
@@ -35,11 +46,9 @@ _FAILED, _INCONCLUSIVE = 1, 3
     help="Inputs of a model: .npy, .npz, or a directory of them; file.py:function makes those of a function. The first is diagnosed. "
     "[default: generated]",
 )
-@click.option("--shape", "shapes", metavar="NAME=1x3x224x224", multiple=True, help="Shape of an input, or size of a symbolic axis (N=8); repeatable.")
-@click.option(
-    "--runtime", type=click.Choice(["onnxruntime", "openvino"]), help="What runs model.onnx. [default: onnxruntime; model.xml is for OpenVINO]"
-)
-@click.option("--synchronise", default="auto", metavar="auto|none|FUNCTION", show_default=True, help="How a function's results are waited for.")
+@shape_option
+@runtime_option
+@synchronise_option
 @click.option("--budget", metavar="TIME[@median|@p99]", help="Time a call may take: 33.3ms or 33.3ms@p50 at the median, 33.3ms@p99.")
 @click.option(
     "--use", type=click.Choice(["repeated", "once"]), default="repeated", show_default=True, help="Whether each start is used for one call."
@@ -62,7 +71,7 @@ _FAILED, _INCONCLUSIVE = 1, 3
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of generated inputs.")
 @json_option
-@click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
+@markdown_option
 @click.option("--html", "html_path", metavar="FILE", help="Write a report with charts as one HTML file as well; - is stdout, without the page.")
 @click.option("--force", is_flag=True, help="Write over FILE if it exists.")
 @click.option("--strict", is_flag=True, help="Exit with 3 where the verdict is inconclusive.")
@@ -78,14 +87,11 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
     package.module:function, file.py with its ARGS, or -- COMMAND ARGS. Options come before TARGET; behind file.py and -- everything belongs to the
     target. TARGET is called thousands of times: whatever a call changes outside its process happens as often.
     """
-    if given["as_json"] and given["as_markdown"]:
-        raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")
+    check_common(given)
     if given["fail_on"] == "budget" and not given["budget"]:
         raise UsageError("--fail-on budget with a budget", found="no --budget", remedy="add --budget TIME@p99")
     if given["budget"] is not None:
         parse_budget(given["budget"])
-    if given["time_budget"] is not None and not math.isfinite(given["time_budget"]):
-        raise UsageError("a time budget in seconds", found=str(given["time_budget"]), remedy="give a finite number")
     _check_trying(given)
     file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))
     target = named_target(ctx, given)

@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from ridgeline.core import UsageError
 from ridgeline.core.units import parse
 from ridgeline.reporting import history_page
 
-from .options import colour_option, json_option
+from .options import check_common, colour_option, json_option, markdown_option
 from .output import emit_document, emit_page
 
 __all__ = ["history"]
@@ -26,7 +25,7 @@ __all__ = ["history"]
 @click.option("--confidence", default="97%", show_default=True, help="Of where the next run is expected.")
 @click.option("--notebook", metavar="PATH|URL", help="File or PostgreSQL URL of the notebook.")
 @json_option
-@click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
+@markdown_option
 @colour_option
 def history(*, target: str, **given: Any) -> int:
     """Show the runs of TARGET over time: steps with the commits that bracket them, drift, and where the next run is expected.
@@ -36,8 +35,7 @@ def history(*, target: str, **given: Any) -> int:
     from ridgeline.flows.history import METRICS
     from ridgeline.flows.history import history as flow
 
-    if given["as_json"] and given["as_markdown"]:
-        raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")
+    check_common(given)
     report = flow(
         target,
         notebook=given["notebook"],

@@ -11,7 +11,7 @@ from ridgeline.core import Comparison, ComparisonSet, Diagnosis, Run, UsageError
 from ridgeline.machine import write_atomic
 from ridgeline.reporting import Page, comparison_page, diff_page, html_report, page, recipe_script, run_page, run_report, with_recipe
 
-from .options import colour_option, json_option
+from .options import check_common, colour_option, json_option, markdown_option
 from .output import STDOUT, emit_document, emit_html, emit_page, reserve_html, stdout_options
 
 __all__ = ["diff", "show"]
@@ -25,7 +25,7 @@ _AGES = {"ignore_unknown_options": True}
 @click.argument("run", metavar="ID")
 @click.option("--replay", is_flag=True, help="Draw the verdict again from what was measured, with the rules of this version.")
 @click.option("--recipe", is_flag=True, help="Only the commands that measure it again, as a shell script.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
+@markdown_option
 @click.option("--html", "html_path", metavar="FILE", help="Write its report with charts as one HTML file as well; - is stdout, without the page.")
 @click.option("--force", is_flag=True, help="Write over FILE if it exists.")
 @_notebook_option
@@ -58,8 +58,7 @@ def show(*, run: str, **given: Any) -> int:
 
 
 def _check(run: str, given: dict[str, Any]) -> None:
-    if given["as_json"] and given["as_markdown"]:
-        raise UsageError("one of --json and --markdown", found="both", remedy="leave one out")
+    check_common(given)
     others = [f"--{name}" for name, key in (("markdown", "as_markdown"), ("html", "html_path"), ("replay", "replay")) if given[key]]
     if given["recipe"] and others:
         raise UsageError("--recipe alone or with --json", found=", ".join(others), remedy="leave it out")
@@ -111,7 +110,7 @@ def _show_comparison(stored: Comparison | ComparisonSet, given: dict[str, Any]) 
 @click.command(context_settings=_AGES)
 @click.argument("run_a", metavar="A")
 @click.argument("run_b", metavar="B")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Write the page as Markdown.")
+@markdown_option
 @_notebook_option
 @json_option
 @colour_option

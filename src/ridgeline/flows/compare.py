@@ -22,7 +22,7 @@ from ridgeline.machine import in_worker, read_machine
 from .comparing.here import compared_here, outputs_here
 from .comparing.options import changed_variables, options_of_both
 from .comparing.promise import Tested, action_of, experiment_of, held
-from .comparing.sides import CallableSide, FileSide, Given, LiveSide, RevisionSide, RunSide, side_of, sort_of_both
+from .comparing.sides import CallableSide, FileSide, Given, LiveSide, RevisionSide, RunSide, Side, side_of, sort_of_both
 from .comparing.stored import compared_stored, opened
 from .comparing.worktrees import Tree, checked_out
 
@@ -142,17 +142,7 @@ def compare(
     question = Question(
         margin=margin, confidence=confidence, changing=frozenset(changing), why=why, hypothesis=hypothesis, tests=tests, tail=tail
     )  # fmt: skip
-    if in_worker():
-        found = "compare called while a target is imported"
-        raise UsageError("a comparison outside of itself", found=found, remedy="put the call below `if __name__ == '__main__':`")
-    if processes is not None and processes < 2:
-        # One process of each is one draw of each, however many calls it makes.
-        raise UsageError("two processes of each version or more", found=str(processes), remedy="leave --processes out, or give five or more")
-    revision = target is not None or bool(arguments)
-    if target is not None and arguments:
-        raise UsageError("one of --target and -- COMMAND", found="both", remedy="leave one out")
-    if setup is not None and not revision:
-        raise UsageError("a set-up for revisions", found="no --target and no -- COMMAND", remedy="leave --setup out")
+    revision = _revisions_asked(target, arguments, setup, processes)
     options = options_of_both(
         threads=threads, runtime=runtime, environment=environment, inputs=inputs, shapes=shapes, synchronise=synchronise, use=use, seed=seed
     )  # fmt: skip
@@ -163,12 +153,7 @@ def compare(
     sort_of_both(*sides)
     asked = action_of(tests, notebook) if tests else None
     job = _Job(question=question, asked=asked, notebook=notebook, report=report or _silent, line=line)
-    prepared = [
-        word for word, given in (("--cold-cache", cache == "cold"), ("--soak", soak), ("--tune", tune), ("--lock-gpu-clock", lock_gpu_hz)) if given
-    ]
-    if prepared and not all(isinstance(side, LiveSide | RevisionSide) for side in sides):
-        found = f"{', '.join(prepared)} with {sides[0].name!r} and {sides[1].name!r}"
-        raise UsageError("versions that fresh processes run, for what prepares the machine", found=found, remedy="leave it out")
+    _refuse_preparation(sides, {"--cold-cache": cache == "cold", "--soak": soak, "--tune": tune, "--lock-gpu-clock": lock_gpu_hz is not None})
     if isinstance(sides[0], RunSide | FileSide) and isinstance(sides[1], RunSide | FileSide):
         return job.stored(sides[0], sides[1])
     from .comparing.live import Amount
@@ -186,6 +171,30 @@ def compare(
     if isinstance(sides[0], LiveSide) and isinstance(sides[1], LiveSide):
         return job.live(sides[0], sides[1], amount)
     return job.here(sides, amount)
+
+
+def _revisions_asked(target: str | None, arguments: Sequence[str], setup: str | None, processes: int | None) -> bool:
+    """Whether a and b are revisions; refuses a call that makes no sense before anything is looked at."""
+    if in_worker():
+        found = "compare called while a target is imported"
+        raise UsageError("a comparison outside of itself", found=found, remedy="put the call below `if __name__ == '__main__':`")
+    if processes is not None and processes < 2:
+        # One process of each is one draw of each, however many calls it makes.
+        raise UsageError("two processes of each version or more", found=str(processes), remedy="leave --processes out, or give five or more")
+    if target is not None and arguments:
+        raise UsageError("one of --target and -- COMMAND", found="both", remedy="leave one out")
+    revision = target is not None or bool(arguments)
+    if setup is not None and not revision:
+        raise UsageError("a set-up for revisions", found="no --target and no -- COMMAND", remedy="leave --setup out")
+    return revision
+
+
+def _refuse_preparation(sides: tuple[Side, Side], asked: Mapping[str, bool]) -> None:
+    """Refuse what prepares the machine where a side is measured by nobody now, or in this process."""
+    words = [word for word, given in asked.items() if given]
+    if words and not all(isinstance(side, LiveSide | RevisionSide) for side in sides):
+        found = f"{', '.join(words)} with {sides[0].name!r} and {sides[1].name!r}"
+        raise UsageError("versions that fresh processes run, for what prepares the machine", found=found, remedy="leave it out")
 
 
 def _silent(label: str, fraction: float | None) -> None:
