@@ -57,17 +57,39 @@ if TYPE_CHECKING:
     from .partitions import Partition, PartitionTable
     from .prediction import Prediction
     from .primitives import Primitive, PrimitiveTable
+    from .profile import Excluded, KernelCounts, KernelTable, Profile, ProfileRow, ProfileTable
     from .promises import PromiseLine, PromisePoint, PromiseReport, PromiseTrend
     from .quantity import Quantity, product, quotient, total
+    from .read_report import (
+        BoundaryCost,
+        CriticalPath,
+        DeviceUse,
+        Figure,
+        FrameUse,
+        Gap,
+        Growth,
+        IterationReport,
+        LaneUse,
+        OperatorUse,
+        PartitionReport,
+        PathPiece,
+        ReadReport,
+        SerialPair,
+        TimelineDifference,
+        TraceFinding,
+        TraceOverhead,
+        WhatIf,
+    )
     from .relayout import Relayout
     from .run import Run
     from .samples import Samples
     from .series import Better, LeftOut, Series, SeriesSet
     from .site import Site
     from .space import Evaluate, Parameter, Space, Trial
+    from .stacks import Frame, Stacks
     from .stages import Stage, StageLine, StageTable
     from .target_info import TargetInfo
-    from .timeline import Links, Timeline, Track
+    from .timeline import DEVICE_WORK, EVENT_KINDS, LINK_KINDS, CounterTrack, Links, Marks, Timeline, Track
     from .trials import ChangeTrial, OutputCheck, Untried
     from .verdict import (
         Action,
@@ -110,17 +132,23 @@ _HOMES = {
     "partitions": "Partition PartitionTable",
     "prediction": "Prediction",
     "primitives": "Primitive PrimitiveTable",
+    "profile": "Excluded KernelCounts KernelTable Profile ProfileRow ProfileTable",
     "promises": "PromiseLine PromisePoint PromiseReport PromiseTrend",
     "quantity": "Quantity product quotient total",
+    "read_report": (
+        "BoundaryCost CriticalPath DeviceUse Figure FrameUse Gap Growth IterationReport LaneUse OperatorUse PartitionReport PathPiece ReadReport "
+        "SerialPair TimelineDifference TraceFinding TraceOverhead WhatIf"
+    ),
     "relayout": "Relayout",
     "run": "Run",
     "samples": "Samples",
     "series": "Better LeftOut Series SeriesSet",
     "site": "Site",
     "space": "Evaluate Parameter Space Trial",
+    "stacks": "Frame Stacks",
     "stages": "Stage StageLine StageTable",
     "target_info": "TargetInfo",
-    "timeline": "Links Timeline Track",
+    "timeline": "DEVICE_WORK EVENT_KINDS LINK_KINDS CounterTrack Links Marks Timeline Track",
     "trials": "ChangeTrial OutputCheck Untried",
     "verdict": (
         "Action Bottleneck Bound BudgetReport Diagnosis Evidence Experiment GroundTruth LevelSummary Need OperatorSummary OverheadSummary "
@@ -133,17 +161,20 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "DTYPE_BYTES", "Action", "BackendUnavailable", "BenchReport", "Benchmark", "Better", "Blobs", "Bottleneck", "Bound", "Budget", "BudgetReport",
-    "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison",
-    "ComparisonSet", "Contribution", "Cost", "Counters", "Device", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "Evidence",
-    "Experiment", "Facts", "Finding", "GateCheck", "GateReport", "GateVerdict", "Graph", "GroundTruth",
-    "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport",
-    "HotSpot", "HotSpots", "InputLatency", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "Machine", "MemoryBlobs", "MemoryLevel",
-    "Mode", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary",
-    "Parameter", "Partition", "PartitionSummary", "PartitionTable", "Placement", "PluginError", "Precision", "Predicted", "Prediction", "Primitive",
-    "PrimitiveTable", "ProcessRecord", "ProcessState", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity",
-    "ReadError", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "Series", "SeriesSet", "Setting", "Shrink", "SideSummary",
-    "Site", "Space", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "TailComparison", "TailReport", "TargetFailed",
-    "TargetInfo", "Tensor", "Timeline", "Track", "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Verdict", "Wait", "WaitTable",
-    "WallShares", "WallSplit", "Where", "parse_budget", "product", "quotient", "total",
+    "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "BackendUnavailable", "BenchReport", "Benchmark", "Better", "Blobs",
+    "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial", "ChangedKey",
+    "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "Cost", "CounterTrack", "Counters", "CriticalPath",
+    "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "Evidence", "Excluded", "Experiment", "Facts",
+    "Figure", "Finding", "Frame", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph", "GroundTruth", "Growth", "HistoryChange",
+    "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency", "IterationReport", "KernelCounts",
+    "KernelTable", "LaneUse", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode",
+    "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead",
+    "OverheadSummary", "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Placement", "PluginError",
+    "Precision", "Predicted", "Prediction", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable",
+    "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "ReadError", "ReadReport", "Relayout",
+    "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink", "SideSummary", "Site",
+    "Space", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "TailComparison", "TailReport", "TargetFailed",
+    "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "Unstable",
+    "Untried", "UsageError", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where", "parse_budget", "product", "quotient",
+    "total",
 ]  # fmt: skip

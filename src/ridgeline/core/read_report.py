@@ -1,0 +1,405 @@
+"""`ReadReport`: the questions that a trace or profile is for, answered; every share with its numerator, denominator, window and what was left out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .caution import Caution
+from .profile import Excluded, KernelTable, ProfileTable
+from .verdict import Action, Bound, Evidence, Where
+
+__all__ = [
+    "BoundaryCost",
+    "CriticalPath",
+    "DeviceUse",
+    "Figure",
+    "FrameUse",
+    "Gap",
+    "Growth",
+    "IterationReport",
+    "LaneUse",
+    "OperatorUse",
+    "PartitionReport",
+    "PathPiece",
+    "ReadReport",
+    "SerialPair",
+    "TimelineDifference",
+    "TraceFinding",
+    "TraceOverhead",
+    "WhatIf",
+]
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """A share or ratio with what it was made of.
+
+    Args:
+        name: such as `idle of GPU 0`.
+        value: numerator ÷ denominator.
+        numerator, denominator: in `unit`; what they are in words in `numerator_of`, `denominator_of`.
+        window: from when to when, in words.
+        left_out: what is in neither, in words; empty if nothing.
+    """
+
+    name: str
+    value: float
+    numerator: float
+    denominator: float
+    unit: str
+    numerator_of: str
+    denominator_of: str
+    window: str = ""
+    left_out: str = ""
+
+
+class DeviceUse(msgspec.Struct, frozen=True, kw_only=True):
+    """How a device was used between the start of its first work and the end of its last.
+
+    Args:
+        name: such as `GPU 0`.
+        events: pieces of work (`DEVICE_WORK`); sum_s: their durations added up, which counts overlapping ones twice.
+        start_s, window_s: of its own window, `start_s` from the start of the report's window.
+        busy_s: union of its work; idle_s: window less busy, never negative; idle_share: idle ÷ window.
+        compute_s, communication_s, copy_s, fill_s: unions of each class.
+        exposed_communication_s: communication with no compute beside it; exposed_copy_s: copies (and fills) with neither beside them.
+        overlapped_s: time in which two or more pieces ran at once.
+    """
+
+    name: str
+    events: int
+    sum_s: float
+    start_s: float
+    window_s: float
+    busy_s: float
+    idle_s: float
+    idle_share: float
+    compute_s: float
+    communication_s: float
+    copy_s: float
+    fill_s: float
+    exposed_communication_s: float
+    exposed_copy_s: float
+    overlapped_s: float
+
+
+class LaneUse(msgspec.Struct, frozen=True, kw_only=True):
+    """One track: events, sum and union of them, from its first start to its last end."""
+
+    name: str
+    device: str
+    role: str
+    events: int
+    sum_s: float
+    busy_s: float
+    window_s: float
+    overlapped_events: int = 0
+
+
+class Gap(msgspec.Struct, frozen=True, kw_only=True):
+    """A time in which a device did nothing between two pieces of work.
+
+    Args:
+        device: whose.
+        start_s: from the start of the report's window; duration_s: how long.
+        after: name of the work that ended last before it; before: of the one that ends it.
+        waiting_for: what the next piece waited for: `launch`, `host`, `copy`, `other stream`, `nothing known`, ….
+        because: the host activity that fills it: `launch-bound`, `synchronisation`, `data loading`, `copy`, `python`, `operator`, `profiler`,
+            `nothing known`.
+        activity: name of the host event that fills most of it; covered_share: share of the gap that it fills.
+    """
+
+    device: str
+    start_s: float
+    duration_s: float
+    after: str
+    waiting_for: str
+    because: str
+    before: str = ""
+    activity: str = ""
+    covered_share: float = 0.0
+
+
+class PathPiece(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of the critical path; pieces follow each other without a hole. `label`: `compute`, `launch`, `operator`, `unexplained`, ….
+
+    `start_s`: from the start of the report's window.
+    """
+
+    label: str
+    name: str
+    lane: str
+    start_s: float
+    duration_s: float
+
+
+class CriticalPath(msgspec.Struct, frozen=True, kw_only=True):
+    """The longest chain of dependent pieces, which tiles the window.
+
+    Args:
+        length_s: sum of its pieces; window_s: of the window; covered_share: the one by the other, less what is `unexplained`.
+        pieces: in order of time, the longest ones where there are too many to list; piece_count: how many there are.
+        by_label: seconds of each label; by_name: seconds of the names with most, at most a hundred.
+    """
+
+    length_s: float
+    window_s: float
+    covered_share: float
+    pieces: tuple[PathPiece, ...]
+    piece_count: int = 0
+    by_label: dict[str, float] = {}
+    by_name: dict[str, float] = {}
+
+
+class OperatorUse(msgspec.Struct, frozen=True, kw_only=True):
+    """All events of one name and kind.
+
+    Args:
+        name, kind: as in the timeline.
+        calls: how many; total_s: sum of durations; own_s: without the events nested in them on the same track.
+        device_s: union of the device work that they, and what is nested in them, started; null where the file links none.
+        share: own time (host) or duration (device) ÷ the window; never above 1.
+        slack_s: how much longer one call could take before the window grows, the least over its calls; null if not known.
+        on_path_s: seconds of it on the critical path.
+        median_s, least_s, most_s: of one call.
+        flop, moved_bytes: work of all calls; null where shapes do not tell.
+    """
+
+    name: str
+    kind: str
+    calls: int
+    total_s: float
+    own_s: float
+    share: float
+    device_s: float | None = None
+    slack_s: float | None = None
+    on_path_s: float = 0.0
+    median_s: float = 0.0
+    least_s: float = 0.0
+    most_s: float = 0.0
+    flop: float | None = None
+    moved_bytes: float | None = None
+
+
+class TraceOverhead(msgspec.Struct, frozen=True, kw_only=True):
+    """Window less the union of top-level operators.
+
+    Args:
+        window_s: what it is of; operators_s: union of top-level operators; gap_s: the difference, not clamped; gap_share: of the window.
+        linked_s: window less the union of device work that is linked to an operator; all_s: less all device work; null without a device.
+        iterations: per iteration, (window, gap) in seconds.
+    """
+
+    window_s: float
+    operators_s: float
+    gap_s: float
+    gap_share: float
+    linked_s: float | None = None
+    all_s: float | None = None
+    iterations: tuple[tuple[float, float], ...] = ()
+
+
+class BoundaryCost(msgspec.Struct, frozen=True, kw_only=True):
+    """One boundary between partitions: from where to where, crossings, seconds in all, the nodes on its two sides; null where not measured."""
+
+    source: str
+    target: str
+    crossings: int
+    total_s: float | None
+    after: str = ""
+    before: str = ""
+
+
+class PartitionReport(msgspec.Struct, frozen=True, kw_only=True):
+    """How a graph was cut.
+
+    Args:
+        count: partitions that were delegated; runs: stretches of nodes on one provider, in order of execution; nodes: in the graph as it ran.
+        delegated: nodes that the delegate or the main provider took.
+        handoffs: boundaries that are crossed in one run of the graph; handoff_s: what they cost, null if not measured.
+        boundaries: each; fallbacks: kinds of operators left to another provider, with how many, the most time first.
+        without_s: (low, high) of one run if the fallback operators ran where the rest does, with no boundary left; null if not known.
+        providers: seconds on each.
+    """
+
+    count: int
+    runs: int
+    nodes: int
+    delegated: int
+    handoffs: int
+    handoff_s: float | None
+    fallbacks: dict[str, int] = {}
+    boundaries: tuple[BoundaryCost, ...] = ()
+    without_s: tuple[float, float] | None = None
+    providers: dict[str, float] = {}
+
+
+class IterationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The steps that were found.
+
+    Args:
+        how: `marks` (ranges that name steps), `ranges` (repeated ranges), `pattern` (a repeated sequence of launches).
+        name: of the range or of the first event of the pattern.
+        spans_s: (start, duration) of each, from the start of the window.
+        first: how many at the start are unlike the rest (warm-up, compilation) and stand apart.
+        median_s, median_ci_s, least_s, most_s: of the others; null where there are too few.
+        busy_share: of each, the share in which the devices were busy; empty without a device.
+    """
+
+    how: str
+    name: str
+    spans_s: tuple[tuple[float, float], ...]
+    first: int = 0
+    median_s: float | None = None
+    median_ci_s: tuple[float, float] | None = None
+    least_s: float | None = None
+    most_s: float | None = None
+    busy_share: tuple[float, ...] = ()
+
+
+class SerialPair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two lanes or stages that never run at once though nothing that the file shows orders them.
+
+    Args:
+        first, second: lanes or stages; first_s, second_s: seconds of each in a step.
+        overlapped_s: what they share; saved_s: what running them side by side would save at the most (sum less max), a step.
+        ordered: share of the turns in which a dependency of the file orders them.
+    """
+
+    first: str
+    second: str
+    first_s: float
+    second_s: float
+    overlapped_s: float
+    saved_s: float
+    ordered: float = 0.0
+
+
+class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
+    """The window if something took another time: replayed through the dependencies, all else as it was.
+
+    Args:
+        what: name; factor: how many times faster, null for taking no time at all.
+        before_s: replayed without the change, which must be the window; after_s: with it; low_s, high_s: range where order is not known.
+    """
+
+    what: str
+    factor: float | None
+    before_s: float
+    after_s: float
+
+
+class Growth(msgspec.Struct, frozen=True, kw_only=True):
+    """One name in two traces.
+
+    Args:
+        name, kind: as in the timeline.
+        change: `appeared`, `vanished`, `grew`, `shrank`, `neutral`, `inconclusive`.
+        calls: per iteration in both; seconds: per iteration in both.
+        ratio: seconds after ÷ before; null where one is zero; ratio_ci: its interval, null where calls are too few.
+    """
+
+    name: str
+    kind: str
+    change: str
+    calls: tuple[float, float]
+    seconds: tuple[float, float]
+    ratio: float | None = None
+    ratio_ci: tuple[float, float] | None = None
+
+
+class TimelineDifference(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.read_difference/1"):
+    """Two traces of one program.
+
+    Args:
+        a, b: their files; window_s: of an iteration (or of the whole) in both; verdict: as of a comparison, `same` where nothing grew beyond noise.
+        rows: what changed most first; neutral: how many names did not.
+    """
+
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    window_s: tuple[float, float]
+    verdict: Literal["faster", "slower", "same", "inconclusive", "incomparable"]
+    rows: tuple[Growth, ...]
+    neutral: int = 0
+    per: str = "trace"
+    excluded: tuple[Excluded, ...] = ()
+    warnings: tuple[Caution, ...] = ()
+
+
+class FrameUse(msgspec.Struct, frozen=True, kw_only=True):
+    """A function in sampled stacks: weight that ended in it, weight below it (recursion counted once), as shares of the whole."""
+
+    function: str
+    own: float
+    total: float
+    own_share: float
+    total_share: float
+    file: str | None = None
+    line: int | None = None
+    library: str = ""
+
+
+class TraceFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """What limits the program, as far as a trace or profile can show it: a bottleneck in the words of a diagnosis, with its actions.
+
+    Args:
+        share: of the window; evidence: what it stands on; summary: one sentence. `confirmed` is false: a trace intervenes in nothing.
+    """
+
+    where: Where
+    bound: Bound
+    cause: str
+    share: float
+    evidence: tuple[Evidence, ...]
+    summary: str
+    actions: tuple[Action, ...] = ()
+    confirmed: bool = False
+
+
+class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.read/1"):
+    """One or several files of one run.
+
+    Args:
+        files, format, tool: what was read.
+        window_s: from the first start to the last end of all events that count; null where the file has no times.
+        window: the same in words, with where it starts.
+        devices, lanes, gaps, critical_path, operators, overhead, partitions, iterations: the answers; empty or null where the format has none.
+        gap_count: how many gaps there are; the longest are listed.
+        serial, what_if: lanes that take turns; the window if the largest pieces were faster.
+        frames: functions of sampled stacks, most own weight first; measure, unit: of their weights.
+        tables, kernels: of files without a timeline.
+        figures: every share of this report with what it was made of.
+        skew_s: of each file against the first, where several were put on one clock.
+        excluded: what is in no figure; findings: what limits the program, worst first, empty when healthy.
+    """
+
+    files: tuple[str, ...]
+    format: str
+    tool: str = ""
+    window_s: float | None = None
+    window: str = ""
+    devices: tuple[DeviceUse, ...] = ()
+    lanes: tuple[LaneUse, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    gap_count: int = 0
+    critical_path: CriticalPath | None = None
+    operators: tuple[OperatorUse, ...] = ()
+    overhead: TraceOverhead | None = None
+    partitions: PartitionReport | None = None
+    iterations: IterationReport | None = None
+    serial: tuple[SerialPair, ...] = ()
+    what_if: tuple[WhatIf, ...] = ()
+    frames: tuple[FrameUse, ...] = ()
+    measure: str = ""
+    unit: str = ""
+    tables: tuple[ProfileTable, ...] = ()
+    kernels: KernelTable | None = None
+    figures: tuple[Figure, ...] = ()
+    skew_s: dict[str, float] = {}
+    facts: dict[str, str] = {}
+    excluded: tuple[Excluded, ...] = ()
+    findings: tuple[TraceFinding, ...] = ()
+    healthy: bool | None = None
+    warnings: tuple[Caution, ...] = ()
