@@ -11,8 +11,10 @@
 
 #include "counters.h"
 
-#define ROW 4 /* start_ns, end_ns, garbage collections so far, nanoseconds in them */
+#define ROW 5 /* start_ns, end_ns, garbage collections so far, nanoseconds in them, nanoseconds of the sentinel behind it or 0 */
 #define SWITCH_NS 5000000
+#define SENTINEL_TURNS 12000 /* about 10 µs: long beside the clock, short beside what comes between */
+#define SENTINEL_EVERY_NS 500000
 
 static int64_t collections, collecting_ns, collecting_since;
 
@@ -21,6 +23,21 @@ static inline int64_t now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Nanoseconds of a loop of additions that keeps every port busy which another thread of the same core would use: it takes longer exactly while there is
+ * one at work. Six chains, each longer than a cycle's worth, so that the loop waits for ports and not for its own results. */
+static int64_t sentinel_ns(void)
+{
+    uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
+    int64_t start = now_ns();
+    for (int turn = 0; turn < SENTINEL_TURNS; turn++) {
+        a += 1, b += 3, c += 5, d += 7, e += 9, f += 11;
+        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+        a ^= 1, b ^= 3, c ^= 5, d ^= 7, e ^= 9, f ^= 11;
+        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+    }
+    return now_ns() - start;
 }
 
 PyObject *native_nothing(PyObject *module, PyObject *unused)
@@ -85,6 +102,7 @@ static int sampled(const struct callee *call, PyObject *synchronise, Py_ssize_t 
     row[1] = end;
     row[2] = collections;
     row[3] = collecting_ns;
+    row[4] = 0;
     Py_DECREF(result);
     return 0;
 }
@@ -124,7 +142,7 @@ static int prepared(const struct plan *plan, Py_ssize_t index)
 /* Takes samples until there are `most` or the time is up; −1 on an error. */
 static Py_ssize_t taken(const struct plan *plan)
 {
-    int64_t handed_over = now_ns();
+    int64_t handed_over = now_ns(), looked = 0;
     Py_ssize_t count = 0, reading = 0;
     while (count < plan->most && (count == 0 || now_ns() < plan->until)) {
         Py_ssize_t end = count + plan->block < plan->most ? count + plan->block : plan->most;
@@ -135,6 +153,11 @@ static Py_ssize_t taken(const struct plan *plan)
         while (count < end) {
             if (sampled(&plan->call, plan->synchronise, plan->inner, plan->rows + ROW * count) != 0)
                 return -1;
+            int64_t *row = plan->rows + ROW * count;
+            if (row[1] - looked > SENTINEL_EVERY_NS) {
+                row[4] = sentinel_ns();
+                looked = now_ns();
+            }
             count++;
             if (count < end && (between(&handed_over) != 0 || prepared(plan, count) != 0))
                 return -1;

@@ -84,7 +84,8 @@ def take_samples(
 ) -> int:
     """Take samples of `inner` calls each until `rows` is full or the monotonic clock has passed `until_ns`, at least one; returns how many.
 
-    A row of `rows` is four int64: start and end in ns, and `collections` then. `before` is called with the sample's index outside the timed
+    A row of `rows` is five int64: start and end in ns, `collections` then, and the ns of a loop that only a busy sibling of the core slows, where
+    half a millisecond has passed since the last, else 0. `before` is called with the sample's index outside the timed
     interval. Counters as in `counters_read` are read before and after each block of `block` samples, into two rows of `counters`, as far as they go.
     A result is freed outside the timed interval, but where `inner` is more than 1. What the calls raise passes; rows not reached stay as they are.
     """

@@ -41,7 +41,17 @@ def _latency(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
     if samples is None or len(samples) == 0:
         return None
     steady = run.bench.steady() if run.bench is not None else np.ones(len(samples), np.bool_)
-    return samples.wall_s.values[steady], samples.process.values[steady]
+    clear = _clear(samples) & steady
+    kept = clear if len(np.unique(samples.process.values[clear])) >= 5 else steady
+    return samples.wall_s.values[kept], samples.process.values[kept]
+
+
+def _clear(samples: Samples) -> np.ndarray:
+    """Samples beside which nothing else used the core."""
+    if samples.sentinel_s is None:
+        return np.ones(len(samples), np.bool_)
+    sentinel = samples.sentinel_s.values
+    return sentinel < 1.1 * np.quantile(sentinel, 0.05)
 
 
 def _first_calls(run: Run) -> tuple[np.ndarray, np.ndarray] | None:

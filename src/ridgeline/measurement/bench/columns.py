@@ -43,6 +43,7 @@ class ProcessColumns:
         batch_s, batch_calls: seconds of a call in each batch, and calls in it, shape (m,).
         block: most samples that counters were read around.
         blocks: which block each sample was in, from 0, shape (n,).
+        sentinel_s: seconds of the nearest sentinels before and after each sample, the longer, shape (n,); null without.
         device_s: seconds of each sample by the device's own clock, shape (n,); null without one.
     """
 
@@ -56,6 +57,7 @@ class ProcessColumns:
     block: int = 1
     blocks: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     device_s: Floats | None = None
+    sentinel_s: Floats | None = None
 
     @cached_property
     def warmup(self) -> int:
@@ -84,6 +86,7 @@ def columns_of(pieces: Sequence[Piece], batches: bytes = b"", device: bytes = b"
         batch_calls=batch[:, 2],
         block=max((part.block for part in parts), default=1),
         blocks=one_after_another([part.blocks for part in parts]),
+        sentinel_s=_around(_joined([part.sentinel_s for part in parts if part.sentinel_s is not None], np.float64)),
         device_s=np.frombuffer(device, np.float64) if len(device) == 8 * len(wall) and device else None,
     )
 
@@ -130,7 +133,19 @@ def _part(piece: Piece) -> ProcessColumns:
         batch_calls=np.zeros(0, np.int64),
         block=min(piece.block, max(1, len(rows))),
         blocks=np.arange(len(rows)) // piece.block,
+        sentinel_s=rows[:, 4] / 1e9,
     )
+
+
+def _around(behind_s: Floats) -> Floats | None:
+    """The longer of the sentinels before and after each sample, from those that ran behind samples (0: none ran)."""
+    at = np.flatnonzero(behind_s)
+    if not len(at):
+        return None
+    samples = np.arange(len(behind_s))
+    after = np.minimum(np.searchsorted(at, samples), len(at) - 1)
+    before = np.maximum(np.searchsorted(at, samples) - 1, 0)
+    return np.asarray(np.maximum(behind_s[at[before]], behind_s[at[after]]))
 
 
 def _counters(piece: Piece, spans: Ints) -> dict[str, NDArray[Any] | None]:

@@ -136,6 +136,7 @@ class Gathered:
             inner=Column(inner.astype(np.int32), "count"),
             block=Column(blocks, "count") if len(blocks) == len(wall) and any(part.block > 1 for part in parts) else None,
             input_id=Column(inputs, "count") if len(inputs) == len(wall) and len(wall) and self.input_names else None,
+            sentinel_s=_column([part.sentinel_s for part in parts], "s"),
             flags=Column(self._flags(counters), "count"),
             method=self._method(inner),
             timer_s=float(np.median([times.timer_s for times in overheads])) if overheads else 0.0,

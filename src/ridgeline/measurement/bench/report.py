@@ -9,14 +9,14 @@ from ridgeline.core import Caution, TargetInfo
 __all__ = ["COUNTER_INTS", "SAMPLE_INTS", "OverheadTimes", "Piece", "PreparedCommand", "ProcessReport"]
 
 #: int64 of one sample and of one reading of the counters, as in `_native.take_samples`.
-SAMPLE_INTS, COUNTER_INTS = 4, 10
+SAMPLE_INTS, COUNTER_INTS = 5, 10
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """Samples that were taken in one go.
 
     Args:
-        rows: native int64, shape (n, 4), as in `_native.take_samples`.
+        rows: native int64, shape (n, 5), as in `_native.take_samples`.
         counters: native int64, shape (2 × blocks, 10), readings before and after each block.
         block: samples in a block.
         inner: calls in a sample.
