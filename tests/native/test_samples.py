@@ -15,7 +15,7 @@ FAR = 2**62
 
 
 def rows(number: int) -> bytearray:
-    return bytearray(32 * number)
+    return bytearray(40 * number)
 
 
 def ints(buffer: bytes | bytearray) -> list[int]:
@@ -30,9 +30,9 @@ def test_each_sample_makes_its_calls_and_keeps_its_start_and_end() -> None:
     assert taken == 7
     assert len(calls) == 21
     for sample in range(7):
-        start, end = values[4 * sample], values[4 * sample + 1]
+        start, end = values[5 * sample], values[5 * sample + 1]
         assert start <= calls[3 * sample] <= calls[3 * sample + 2] <= end
-        assert sample == 0 or start >= values[4 * sample - 3]
+        assert sample == 0 or start >= values[5 * sample - 4]
 
 
 def test_it_stops_after_the_time_is_up_but_takes_one_sample_whatever_the_time() -> None:
@@ -93,10 +93,10 @@ def test_collections_are_counted_with_their_time() -> None:
     finally:
         gc.callbacks.remove(_native.collection_seen)
     values = ints(kept)
-    assert values[2::4] == [before[0] + 1, before[0] + 2, before[0] + 3]
-    spent = values[3::4]
+    assert values[2::5] == [before[0] + 1, before[0] + 2, before[0] + 3]
+    spent = values[3::5]
     assert before[1] < spent[0] < spent[1] < spent[2]
-    assert spent[2] - before[1] <= sum(end - start for start, end in zip(values[0::4], values[1::4], strict=True))
+    assert spent[2] - before[1] <= sum(end - start for start, end in zip(values[0::5], values[1::5], strict=True))
 
 
 def test_what_a_call_raises_passes_and_what_was_taken_stays() -> None:
@@ -110,7 +110,7 @@ def test_what_a_call_raises_passes_and_what_was_taken_stays() -> None:
     kept = rows(10)
     with pytest.raises(LookupError, match="enough"):
         _native.take_samples(call, None, None, kept, bytearray(), 1, 1, FAR)
-    starts = ints(kept)[0::4]
+    starts = ints(kept)[0::5]
     assert all(starts[:3])
     assert not any(starts[3:])
     for broken in ((None, lambda value: 1 / 0, None), (None, None, lambda index: 1 / 0)):
@@ -126,9 +126,9 @@ def test_what_a_call_raises_passes_and_what_was_taken_stays() -> None:
     ("rows_given", "counters", "inner", "block"),
     [
         (bytearray(31), bytearray(), 1, 1),
-        (bytearray(32), bytearray(79), 1, 1),
-        (bytearray(32), bytearray(), 0, 1),
-        (bytearray(32), bytearray(), 1, 0),
+        (bytearray(40), bytearray(79), 1, 1),
+        (bytearray(40), bytearray(), 0, 1),
+        (bytearray(40), bytearray(), 1, 0),
     ],
 )
 def test_wrong_sizes_are_refused(rows_given: bytearray, counters: bytearray, inner: int, block: int) -> None:
@@ -144,7 +144,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         _native.take_batch(_native.nothing, None, 0)
     with pytest.raises(BufferError):
-        _native.take_samples(_native.nothing, None, None, b"\0" * 32, bytearray(), 1, 1, FAR)  # type: ignore[arg-type]
+        _native.take_samples(_native.nothing, None, None, b"\0" * 40, bytearray(), 1, 1, FAR)  # type: ignore[arg-type]
 
 
 def test_a_batch_is_waited_for_once_and_for_its_last_result() -> None:

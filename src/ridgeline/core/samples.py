@@ -35,7 +35,8 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
         block: the block of samples around which switches, faults, run-queue delay and CPU time were read together; they stand at its slowest sample,
             or are spread over it. Null where they were read around each sample.
         input_id: which input was used.
-        sentinel_s: seconds of the nearest sentinels before and after the sample, the longer: a short loop that another program on the same core slows.
+        sentinel_s: seconds of the nearest sentinels before and after the sample, the longer: a short loop that another program on the same
+            core slows.
         flags: bits `FLAG_*`.
         method: how they were taken, for the recipe.
         timer_s: cost of one timer pair on this machine.

@@ -41,6 +41,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
         keys: what makes results comparable or not: key → value as text (see `diagnosis.comparison.keys`).
         left_out: entries of the file that are not among the values.
         cautions: what its reader must know.
+        sentinel_s: seconds of a short loop beside each value, which takes longer while another program uses the core, shape (n,); null without.
         at: ISO 8601 time at which it was measured, empty if not known.
     """
 
@@ -55,6 +56,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     keys: dict[str, str] = {}
     left_out: tuple[LeftOut, ...] = ()
     cautions: tuple[Caution, ...] = ()
+    sentinel_s: Column | None = None
     at: str = ""
 
     def __post_init__(self) -> None:

@@ -12,6 +12,8 @@ from .sides import Side
 
 __all__ = ["cautions_of", "names_differ"]
 
+#: A share of disturbed calls that is told.
+_TOLD = 0.02
 #: Keys that are named where many are known on one side only.
 _NAMED = 5
 
@@ -63,6 +65,9 @@ def _sides(sides: tuple[Side, Side]) -> Iterator[Caution]:
         if side.units and side.unit != "process":
             message = f"the values of {name} are from one process, or nobody knows from which"
             yield Caution(code="one-process", message=message, effect="what differs from process to process is not in the interval")
+        if side.disturbed >= _TOLD:
+            message = f"{side.disturbed:.0%} of the calls of {name} were made while another program used their core"
+            yield Caution(code="contended", message=message, effect="they are not in the ratio; the tail has them")
         yield from _bimodal(name, side)
 
 

@@ -7,7 +7,7 @@ blocks of them where neighbours resemble each other; then what differs from proc
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from ridgeline.core import GroundTruth, Series, SideSummary
 from ridgeline.stats import QuantileInterval, clustered_quantile_interval, median_interval, process_quantiles
+
+from .contention import clear_of
 
 __all__ = ["Side", "ground_truth_of", "sides_of", "summary_of"]
 
@@ -38,6 +40,7 @@ class Side:
         units: what is compared: the processes, or the values or blocks of one.
         unit: `process`, `value` or `block`.
         zeros: values left out since they are not above zero, or no measure at all.
+        disturbed: share of the values that are in no unit, since another program used the core beside them.
     """
 
     series: Series
@@ -45,6 +48,7 @@ class Side:
     units: tuple[Floats, ...]
     unit: str
     zeros: int = 0
+    disturbed: float = 0.0
 
     @cached_property
     def values(self) -> Floats:
@@ -74,7 +78,10 @@ def sides_of(a: Series, b: Series) -> tuple[Side, Side]:
     # One process against several is one draw against several: its values are no more than that.
     by_process = a.processes_known and b.processes_known and max(len(processes) for processes, _ in parts) > 1
     sides = [_side(series, processes, zeros, by_process) for series, (processes, zeros) in zip((a, b), parts, strict=True)]
-    return sides[0], sides[1]
+    clear = clear_of(a, b) if all(side.unit == "process" and not side.zeros for side in sides) else None
+    if clear is None:
+        return sides[0], sides[1]
+    return replace(sides[0], units=clear.a, disturbed=clear.shares[0]), replace(sides[1], units=clear.b, disturbed=clear.shares[1])
 
 
 def _of_runs(series: Series) -> tuple[tuple[Floats, ...], int]:

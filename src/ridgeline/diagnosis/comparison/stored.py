@@ -25,7 +25,7 @@ def series_of(run: Run) -> SeriesSet:
     keys = keys_of(run)
     latency = _latency(run)
     if latency is not None:
-        found.append(_series(name, "latency", *latency, keys, run))
+        found.append(_series(name, "latency", latency[0], latency[1], keys, run, latency[2]))
     bench = run.bench
     if bench is not None and bench.batched_s is not None and bench.batched_process is not None:
         found.append(_series(name, "batched", bench.batched_s.values, bench.batched_process.values, keys, run))
@@ -35,23 +35,13 @@ def series_of(run: Run) -> SeriesSet:
     return SeriesSet(source=run.id, tool="ridgeline", series=tuple(found), cautions=run.facts.warnings)
 
 
-def _latency(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
-    """(seconds, process) of the steady calls."""
+def _latency(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None:
+    """(seconds, process, sentinels beside them) of the steady calls."""
     samples: Samples | None = run.bench.samples if run.bench is not None else run.facts.samples
     if samples is None or len(samples) == 0:
         return None
     steady = run.bench.steady() if run.bench is not None else np.ones(len(samples), np.bool_)
-    clear = _clear(samples) & steady
-    kept = clear if len(np.unique(samples.process.values[clear])) >= 5 else steady
-    return samples.wall_s.values[kept], samples.process.values[kept]
-
-
-def _clear(samples: Samples) -> np.ndarray:
-    """Samples beside which nothing else used the core."""
-    if samples.sentinel_s is None:
-        return np.ones(len(samples), np.bool_)
-    sentinel = samples.sentinel_s.values
-    return sentinel < 1.1 * np.quantile(sentinel, 0.05)
+    return samples.wall_s.values[steady], samples.process.values[steady], None if samples.sentinel_s is None else samples.sentinel_s.values[steady]
 
 
 def _first_calls(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
@@ -64,12 +54,14 @@ def _first_calls(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
     return np.array([record.first_s for record in records], float), np.array([record.index for record in records])
 
 
-def _series(name: str, metric: str, values: np.ndarray, process: np.ndarray, keys: dict[str, str], run: Run) -> Series:
+def _series(
+    name: str, metric: str, values: np.ndarray, process: np.ndarray, keys: dict[str, str], run: Run, sentinel_s: np.ndarray | None = None
+) -> Series:
     # Whoever takes one series from the set must not take times of unfinished work for times of the work.
     unfinished = tuple(caution for caution in run.facts.warnings if caution.code == "unsynchronised")
     return Series(
         name=name, metric=metric, values=Column(values, "s", np.float64), process=Column(process, "count", np.int64), keys=keys, at=run.at,
-        cautions=unfinished,
+        cautions=unfinished, sentinel_s=None if sentinel_s is None else Column(sentinel_s, "s", np.float64),
     )  # fmt: skip
 
 
