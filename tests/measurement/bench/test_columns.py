@@ -15,8 +15,9 @@ from ridgeline.targets import CommandSample
 NAMES = ("mono", "thread", "process", "queue", "system", "involuntary", "voluntary", "minor", "major", "process_system")
 
 
-def rows(*samples: tuple[int, int, int, int]) -> bytes:
-    return array("q", [value for sample in samples for value in sample]).tobytes()
+def rows(*samples: tuple[int, ...]) -> bytes:
+    """Rows of start, end, collections, nanoseconds in them; behind each the sentinel, 0 where none is given."""
+    return array("q", [value for sample in samples for value in (*sample, 0)[:5]]).tobytes()
 
 
 def readings(*each: dict[str, int]) -> bytes:
@@ -116,3 +117,13 @@ def test_a_run_of_a_command() -> None:
     assert np.allclose(found.counters["process_cpu_s"], [0.4])
     assert found.counters["run_queue_s"] is None
     assert found.counters["major_faults"].tolist() == [1]  # type: ignore[union-attr]
+
+
+def test_a_sample_has_the_longer_of_the_sentinels_around_it() -> None:
+    behind = (0, 20, 0, 0, 10, 0)
+    taken = [(10 * at + 1, 10 * at + 5, 0, 0, sentinel) for at, sentinel in enumerate(behind)]
+    found = columns_of([Piece(rows=rows(*taken), counters=b"", block=1, inner=1, gc_before=(0, 0))])
+    assert found.sentinel_s is not None
+    assert np.allclose(found.sentinel_s, np.array([20, 20, 20, 20, 20, 10]) * 1e-9, rtol=1e-12)
+    without = columns_of([Piece(rows=rows((1, 5, 0, 0)), counters=b"", block=1, inner=1, gc_before=(0, 0))])
+    assert without.sentinel_s is None

@@ -72,7 +72,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Fakes:
                 if not isinstance(error, KeyboardInterrupt):
                     gathered.add(columns_of([]), start_ns=start, first_s=None, load_s=None, failure=str(error))
                 raise error
-            rows = array("q", [start, start + 1000, 0, 0, start + 2000, start + 3000, 0, 0]).tobytes()
+            rows = array("q", [start, start + 1000, 0, 0, 0, start + 2000, start + 3000, 0, 0, 0]).tobytes()
             gathered.target = TargetInfo(spec=self.version.spec.text, kind="python", name=self.version.name)
             times = OverheadTimes(sample_s=1e-7, bare_s=2e-7, batched_iteration_s=3e-9, timer_s=5e-8)
             piece = Piece(rows=rows, counters=b"", block=1, inner=1, gc_before=(0, 0))
