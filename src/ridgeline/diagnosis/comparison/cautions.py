@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ridgeline.core import Caution, ChangedKey, Series
-from ridgeline.core.units import format_quantity
+from ridgeline.core.units import format_quantity, format_share
 from ridgeline.stats import levels
 
 from .sides import Side
@@ -14,6 +14,8 @@ __all__ = ["cautions_of", "names_differ"]
 
 #: A share of disturbed calls that is told.
 _TOLD = 0.02
+#: A difference of the clocks that is told.
+_TOLD_CLOCK = 0.003
 #: Keys that are named where many are known on one side only.
 _NAMED = 5
 
@@ -66,9 +68,13 @@ def _sides(sides: tuple[Side, Side]) -> Iterator[Caution]:
             message = f"the values of {name} are from one process, or nobody knows from which"
             yield Caution(code="one-process", message=message, effect="what differs from process to process is not in the interval")
         if side.disturbed >= _TOLD:
-            message = f"{side.disturbed:.0%} of the calls of {name} were made while another program used their core"
+            message = f"{side.disturbed:.0%} of the calls of {name} were made while something slowed their core: another program on it, or the clock"
             yield Caution(code="contended", message=message, effect="they are not in the ratio; the tail has them")
         yield from _bimodal(name, side)
+    clock = sides[1].clock / sides[0].clock
+    if abs(clock - 1) >= _TOLD_CLOCK:
+        message = f"the clock of the core was {format_share(abs(clock - 1))} {'slower' if clock > 1 else 'faster'} beside the calls of B, by chance"
+        yield Caution(code="clock", message=message, effect="the ratio is that at one clock, and not that of the medians shown")
 
 
 def _bimodal(name: str, side: Side) -> Iterator[Caution]:

@@ -40,7 +40,8 @@ class Side:
         units: what is compared: the processes, or the values or blocks of one.
         unit: `process`, `value` or `block`.
         zeros: values left out since they are not above zero, or no measure at all.
-        disturbed: share of the values that are in no unit, since another program used the core beside them.
+        disturbed: share of the values that are in no unit, since the core was slowed beside them.
+        clock: what the values of the median unit were divided by, to be at one clock on both sides.
     """
 
     series: Series
@@ -49,6 +50,7 @@ class Side:
     unit: str
     zeros: int = 0
     disturbed: float = 0.0
+    clock: float = 1.0
 
     @cached_property
     def values(self) -> Floats:
@@ -81,7 +83,9 @@ def sides_of(a: Series, b: Series) -> tuple[Side, Side]:
     clear = clear_of(a, b) if all(side.unit == "process" and not side.zeros for side in sides) else None
     if clear is None:
         return sides[0], sides[1]
-    return replace(sides[0], units=clear.a, disturbed=clear.shares[0]), replace(sides[1], units=clear.b, disturbed=clear.shares[1])
+    units = zip(sides, (clear.a, clear.b), clear.shares, clear.clocks, strict=True)
+    first, second = (replace(side, units=left, disturbed=share, clock=clock) for side, left, share, clock in units)
+    return first, second
 
 
 def _of_runs(series: Series) -> tuple[tuple[Floats, ...], int]:
