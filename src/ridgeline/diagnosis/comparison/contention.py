@@ -29,11 +29,11 @@ _ALONE = 0.05
 #: Loops that took this many times as long had company.
 _COMPANY = 1.1
 #: Fewest values of a process, and the part of the processes of each side, that must be left.
-_LEAST_VALUES, _LEAST_PART, _LEAST_PROCESSES = 5, 0.5, 5
-#: Shares of values with company may differ by this much between the sides.
-_ALIKE = 0.25
+_LEAST_VALUES, _LEAST_PART, _LEAST_PROCESSES = 5, 0.2, 5
+#: Shares of values with company may differ by this much between the sides, and by more only as far as chance explains it.
+_ALIKE = 0.1
 #: Loops of the two sides that differ by more than this many standard errors are not for chance to explain.
-_SAME_CLOCK = 2.5
+_CHANCE = 2.5
 #: A value further from its process's median than this (of its logarithm) is no evidence of the clock.
 _NEAR = 0.3
 
@@ -73,13 +73,14 @@ def clear_of(a: Series, b: Series) -> Clear | None:
     if alone <= 0:
         return None
     shares = float((loops[0] > _COMPANY * alone).mean()), float((loops[1] > _COMPANY * alone).mean())
-    if abs(shares[0] - shares[1]) > _ALIKE:
+    if abs(shares[0] - shares[1]) > _ALIKE and not _by_chance(_disturbed(a, loops[0] / alone), _disturbed(b, loops[1] / alone)):
         return None
     left = _left(a, loops[0] / alone), _left(b, loops[1] / alone)
     for series, processes in zip((a, b), left, strict=True):
         if len(processes) < max(_LEAST_PROCESSES, _LEAST_PART * len(series.by_process())):
             return None
-    power = _power([*left[0], *left[1]]) if _one_clock(*left) else 0.0
+    # Where the clocks differ by more than chance, that is a version's own doing.
+    power = _power([*left[0], *left[1]]) if _by_chance(_medians(left[0]), _medians(left[1])) else 0.0
     if power == 0 and max(shares) == 0:
         return None
     return Clear(_divided(left[0], power), _divided(left[1], power), shares, power, (_clock(left[0], power), _clock(left[1], power)))
@@ -92,11 +93,16 @@ def _left(series: Series, loops: Floats) -> list[_Process]:
     return [_Process(np.log(values[part].astype(np.float64)), np.log(loops[part])) for part in parts if part.size >= _LEAST_VALUES]
 
 
-def _one_clock(a: Sequence[_Process], b: Sequence[_Process]) -> bool:
-    """Whether the loops of both sides are as chance makes them: Welch's statistic of the processes' medians."""
-    medians = [_medians(side) for side in (a, b)]
-    error = math.sqrt(sum(float(side.var(ddof=1)) / side.size for side in medians))
-    return abs(float(medians[0].mean() - medians[1].mean())) <= _SAME_CLOCK * error
+def _disturbed(series: Series, loops: Floats) -> Floats:
+    """Share of the values of each process that had company."""
+    process = series.process.values
+    return np.array([float((loops[process == number] > _COMPANY).mean()) for number in np.unique(process)])
+
+
+def _by_chance(a: Floats, b: Floats) -> bool:
+    """Whether what the processes of two sides are like differs as chance makes it: Welch's statistic."""
+    error = math.sqrt(sum(float(side.var(ddof=1)) / side.size if side.size > 1 else 0.0 for side in (a, b)))
+    return abs(float(a.mean() - b.mean())) <= _CHANCE * error
 
 
 def _power(processes: Sequence[_Process]) -> float:
