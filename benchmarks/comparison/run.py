@@ -32,6 +32,7 @@ from workloads import KINDS, target  # noqa: E402
 from journal import append, read  # noqa: E402
 from ridgeline.core import Comparison, Run  # noqa: E402
 from ridgeline.core.documents import decode  # noqa: E402
+from ridgeline.diagnosis.comparison import process_medians, series_of  # noqa: E402
 from ridgeline.notebook import Notebook  # noqa: E402
 from ridgeline.stats import wilson_interval  # noqa: E402
 
@@ -63,6 +64,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     medians_a: tuple[float, ...] = ()
     medians_b: tuple[float, ...] = ()
+    clear_a: tuple[float, ...] = ()
+    clear_b: tuple[float, ...] = ()
     peers: dict[str, bool] = {}
     error: str = ""
 
@@ -108,7 +111,9 @@ def one(kind: str, truth: str, repetition: int, count: int, at: str, seconds: fl
             found = _command([target(kind, label) for label in labels], max(1.0, budget_s - _AROUND_S), repetition, Path(folder) / "runs.sqlite")
             wall_s = time.monotonic() - before
             with Notebook.open(Path(folder) / "runs.sqlite") as notebook:
-                sides = [_processes(notebook.get(str(run))) for run in (found.run_a, found.run_b)]
+                runs = [notebook.get(str(run)) for run in (found.run_a, found.run_b)]
+            sides = [_processes(run) for run in runs]
+            clear = [tuple(process_medians(series_of(run).series[0]).tolist()) for run in runs]
     except Exception as error:  # one broken pair must not cost the others; it is counted
         return msgspec.structs.replace(line, error=f"{type(error).__name__}: {error}", seconds=time.monotonic() - before)
     ends = found.ratio_ci or (None, None)
@@ -124,6 +129,8 @@ def one(kind: str, truth: str, repetition: int, count: int, at: str, seconds: fl
         seconds=wall_s,
         medians_a=tuple(float(np.median(process)) for process in sides[0]),
         medians_b=tuple(float(np.median(process)) for process in sides[1]),
+        clear_a=clear[0],
+        clear_b=clear[1],
         peers={name: rule(sides[0], sides[1]) for name, rule in PEERS.items()},
     )
 

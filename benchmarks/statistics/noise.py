@@ -58,6 +58,8 @@ class _Pair(msgspec.Struct, frozen=True):
     truth: str
     medians_a: tuple[float, ...] = ()
     medians_b: tuple[float, ...] = ()
+    clear_a: tuple[float, ...] = ()
+    clear_b: tuple[float, ...] = ()
     error: str = ""
 
 
@@ -87,7 +89,9 @@ def compared(path: Path) -> dict[str, NDArray[np.float64]]:
     found: dict[str, list[float]] = {}
     for line in journal.read(path, _Pair):
         if line.truth == "twin" and not line.error:
-            turns = [median for pair in zip(line.medians_a, line.medians_b, strict=False) for median in pair]
+            # What a history is made of: the medians of calls that nothing slowed, where a journal has them.
+            sides = (line.clear_a, line.clear_b) if line.clear_a else (line.medians_a, line.medians_b)
+            turns = [median for pair in zip(*sides, strict=False) for median in pair]
             found.setdefault(line.kind, []).extend(turns)
     return {kind: np.array(medians) for kind, medians in found.items()}
 

@@ -38,6 +38,7 @@ from ridgeline.core import (
 from ridgeline.core.units import format_quantity
 from ridgeline.stats import quantile_interval
 
+from .comparison.contention import process_medians
 from .comparison.judge import judged
 from .history import expected_next
 
@@ -198,7 +199,7 @@ def _worseness(interval: tuple[float, float | None] | None, better: Better) -> t
 
 def _median(series: Series, confidence: float) -> tuple[float | None, float, float]:
     """(median of the processes' medians, its interval); the interval is that of all of them where so few allow no narrower one."""
-    medians = np.array([np.median(values) for values in series.by_process() if values.size])
+    medians = process_medians(series)
     if not medians.size:
         return None, 0.0, 0.0
     found = quantile_interval(medians, 0.5, confidence) if medians.size > 1 else None

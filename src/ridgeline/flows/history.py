@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from ridgeline.core import Better, Caution, HistoryEntry, HistoryReport, ReadError, Run, Series, SeriesSet, UsageError
-from ridgeline.diagnosis.comparison import class_of, series_of
+from ridgeline.diagnosis.comparison import class_of, process_medians, series_of
 from ridgeline.diagnosis.history import history_report
 from ridgeline.stats import minimum_samples
 
@@ -141,9 +141,9 @@ def _must(series: Series | None) -> dict[str, str]:
 
 
 def _median(series: Series | None) -> float | None:
-    """The median over processes of their medians."""
-    medians = [float(np.median(values)) for values in series.by_process()] if series is not None else []
-    return float(np.median(medians)) if medians else None
+    """The median over processes of their medians, of the calls that nothing slowed."""
+    medians = process_medians(series) if series is not None else ()
+    return float(np.median(medians)) if len(medians) else None
 
 
 def _tail(series: Series | None) -> float | None:

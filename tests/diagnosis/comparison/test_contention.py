@@ -7,7 +7,7 @@ import pytest
 
 from ridgeline.core import Column, Series
 from ridgeline.diagnosis.comparison import compare_series
-from ridgeline.diagnosis.comparison.contention import clear_of
+from ridgeline.diagnosis.comparison.contention import clear_of, process_medians
 
 
 def series(generator, level, *, disturbed=0.4, processes=16, values=40, sentinels=True, factor=1.4, quiet=0.2):
@@ -68,3 +68,43 @@ def test_the_rule_never_looks_at_the_values():
     first, other = (series(np.random.default_rng(5), level) for level in (1.0, 3.0))
     kept = clear_of(first, first), clear_of(other, other)
     assert [unit.size for unit in kept[0].a] == [unit.size for unit in kept[1].a]
+
+
+def test_versions_that_run_at_another_clock_are_compared_at_one():
+    """Processes whose clock differs by per cents; the ratio is that of the work."""
+    generator = np.random.default_rng(6)
+    widths, ratios = {True: [], False: []}, []
+    for _ in range(20):
+        for sentinels, found in widths.items():
+            pair = [at_clocks(generator, level, sentinels=sentinels) for level in (1.0, 1.02)]
+            compared = compare_series(*pair)
+            found.append(compared.ratio_ci[1] / compared.ratio_ci[0] - 1)
+            if sentinels:
+                ratios.append(compared.ratio)
+    assert np.median(widths[True]) < 0.5 * np.median(widths[False])
+    assert np.median(ratios) == pytest.approx(1.02, abs=0.004)
+
+
+def at_clocks(generator, level, *, sentinels=True, lowered=1.0, processes=16, values=40):
+    """Each process at a clock of its own, all of them slower by `lowered`; calls and loops follow it."""
+    process = np.repeat(np.arange(processes), values)
+    clock = lowered * np.exp(0.02 * np.abs(generator.standard_normal(processes))[process] + 0.01 * np.abs(generator.standard_normal(len(process))))
+    base = level * clock * np.exp(0.003 * generator.standard_normal(len(process)))
+    return Series(name="x", values=Column(base, "s"), process=Column(process, "count"), sentinel_s=Column(1e-5 * clock, "s") if sentinels else None)
+
+
+def test_a_version_that_lowers_the_clock_itself_is_charged_for_it():
+    generator = np.random.default_rng(7)
+    compared = compare_series(at_clocks(generator, 1.0), at_clocks(generator, 1.0, lowered=1.05))
+    assert compared.ratio == pytest.approx(1.05, abs=0.01)
+    assert compared.verdict == "slower"
+
+
+def test_the_medians_of_a_history_are_of_undisturbed_calls():
+    generator = np.random.default_rng(8)
+    disturbed = series(generator, 1.0, disturbed=0.7)
+    assert np.median(process_medians(disturbed)) == pytest.approx(1.0, abs=0.01)
+    plain = [np.median(values) for values in disturbed.by_process()]
+    assert np.median(plain) > 1.2
+    without = series(np.random.default_rng(8), 1.0, disturbed=0.7, sentinels=False)
+    assert process_medians(without).tolist() == [np.median(values) for values in without.by_process()]

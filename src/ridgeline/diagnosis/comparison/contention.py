@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Series
 
-__all__ = ["Clear", "clear_of"]
+__all__ = ["Clear", "clear_of", "process_medians"]
 
 Floats = NDArray[Any]
 #: The fastest twentieth of the loops ran alone, if any did.
@@ -70,7 +70,7 @@ def clear_of(a: Series, b: Series) -> Clear | None:
         return None
     loops = a.sentinel_s.values, b.sentinel_s.values
     alone = float(np.quantile(np.concatenate(loops), _ALONE))
-    if alone <= 0:
+    if alone <= 0 or min(float(a.values.values.min()), float(b.values.values.min())) <= 0:
         return None
     shares = float((loops[0] > _COMPANY * alone).mean()), float((loops[1] > _COMPANY * alone).mean())
     if abs(shares[0] - shares[1]) > _ALIKE and not _by_chance(_disturbed(a, loops[0] / alone), _disturbed(b, loops[1] / alone)):
@@ -84,6 +84,17 @@ def clear_of(a: Series, b: Series) -> Clear | None:
     if power == 0 and max(shares) == 0:
         return None
     return Clear(_divided(left[0], power), _divided(left[1], power), shares, power, (_clock(left[0], power), _clock(left[1], power)))
+
+
+def process_medians(series: Series) -> Floats:
+    """Median of each process, from the calls that nothing slowed where enough of them are left, else from all; in the series' unit.
+
+    They are at one clock, the median one of these calls: what a stopwatch shows beside them, and not what the fastest clock would have made of it.
+    """
+    clear = clear_of(series, series)
+    units = series.by_process() if clear is None else clear.a
+    clock = 1.0 if clear is None else clear.clocks[0]
+    return np.array([clock * float(np.median(unit)) for unit in units if len(unit)])
 
 
 def _left(series: Series, loops: Floats) -> list[_Process]:
