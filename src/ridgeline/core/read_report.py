@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from .caution import Caution
+from .facts import Counters
 from .profile import Excluded, KernelTable, ProfileTable
 from .verdict import Action, Bound, Evidence, Where
 
@@ -65,6 +66,7 @@ class DeviceUse(msgspec.Struct, frozen=True, kw_only=True):
         compute_s, communication_s, copy_s, fill_s: unions of each class.
         exposed_communication_s: communication with no compute beside it; exposed_copy_s: copies (and fills) with neither beside them.
         overlapped_s: time in which two or more pieces ran at once.
+        idle_because_s: idle seconds by what fills them (`Gap.because`), of all gaps that were looked at; empty where none was.
     """
 
     name: str
@@ -82,6 +84,7 @@ class DeviceUse(msgspec.Struct, frozen=True, kw_only=True):
     exposed_communication_s: float
     exposed_copy_s: float
     overlapped_s: float
+    idle_because_s: dict[str, float] = {}
 
 
 class LaneUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -369,7 +372,8 @@ class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         gap_count: how many gaps there are; the longest are listed.
         serial, what_if: lanes that take turns; the window if the largest pieces were faster.
         frames: functions of sampled stacks, most own weight first; measure, unit: of their weights.
-        tables, kernels: of files without a timeline.
+        tables, kernels, counters: of files without a timeline; facts: what else the file says of the run, as text.
+        what: what was restricted (`--window`, `--iteration`), in words; empty for all that the files cover.
         figures: every share of this report with what it was made of.
         skew_s: of each file against the first, where several were put on one clock.
         excluded: what is in no figure; findings: what limits the program, worst first, empty when healthy.
@@ -396,6 +400,8 @@ class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     unit: str = ""
     tables: tuple[ProfileTable, ...] = ()
     kernels: KernelTable | None = None
+    counters: Counters | None = None
+    what: str = ""
     figures: tuple[Figure, ...] = ()
     skew_s: dict[str, float] = {}
     facts: dict[str, str] = {}
