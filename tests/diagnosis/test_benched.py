@@ -229,3 +229,17 @@ def test_a_run_becomes_series_that_can_be_compared():
 
 def test_a_run_without_samples_is_no_series():
     assert series_of(msgspec.structs.replace(run(None), facts=by_hand.facts([], samples=None))).series == ()
+
+
+def test_calls_that_something_slowed_are_said_with_what_the_others_took():
+    generator = np.random.default_rng(0)
+    made = benchmark([calls(generator) for _ in range(12)])
+    slowed = np.repeat(generator.random(12) < 0.5, 200)
+    wall = made.samples.wall_s.values * np.where(slowed, 1.5, 1.0)
+    look = np.where(slowed, 1.6e-5, 1e-5)
+    samples = msgspec.structs.replace(made.samples, wall_s=Column(wall, "s"), sentinel_s=Column(look, "s"))
+    said = [caution for caution in bench_report(run(msgspec.structs.replace(made, samples=samples))).warnings if caution.code == "contended"]
+    assert len(said) == 1
+    assert f"{slowed.mean():.0%}" in said[0].message
+    assert "the median of the others is 10.1 ms" in said[0].effect
+    assert "contended" not in codes(bench_report(run(made)))

@@ -39,6 +39,8 @@ from ridgeline.stats import (
     theil_sen_slope,
 )
 
+from .comparison.contention import clear_of, process_medians
+from .comparison.stored import series_of
 from .steadiness import steadiness_of
 from .tail import explain_tail
 
@@ -51,6 +53,8 @@ _QUANTILES = (0.5, 0.9, 0.99, 0.999)
 _LEAST_OF_TAIL, _LEAST_OF_TREND = 100, 6
 #: A timer that takes more of a sample than this is said.
 _TIMER_SHARE = 0.01
+#: A share of disturbed calls that is told.
+_TOLD = 0.05
 #: A synchronisation with nothing to wait for that takes more of a call than this is said.
 _WAIT_SHARE = 0.01
 #: A call that takes so many times as long in a batch as alone is said.
@@ -103,7 +107,7 @@ def bench_report(run: Run) -> BenchReport:
         throttled_samples=_throttled(bench.samples),
         detectable_ratio=_detectable(medians),
         noise_floor=mad_sigma(np.log(medians)) if len(medians) > 1 else None,
-        warnings=tuple(dict.fromkeys((*facts.warnings, *_warnings(bench, steadiness, processes, medians)))),
+        warnings=tuple(dict.fromkeys((*facts.warnings, *_warnings(bench, steadiness, processes, medians), *_contended(run)))),
         run=run.id,
         command=run.command,
     )
@@ -289,6 +293,17 @@ def _detectable(medians: Floats) -> float | None:
         return None
     ratio = detectable_of(medians, _COMPARED)
     return ratio if np.isfinite(ratio) else None
+
+
+def _contended(run: Run) -> Iterator[Caution]:
+    """Calls beside which something slowed the core, and what the others took."""
+    latency = next((found for found in series_of(run).series if found.metric == "latency"), None)
+    clear = clear_of(latency, latency) if latency is not None else None
+    if latency is None or clear is None or clear.shares[0] < _TOLD:
+        return
+    alone = format_quantity(float(np.median(process_medians(latency))), "s")
+    message = f"something slowed the core during {clear.shares[0]:.0%} of the calls: another program on it, or the clock"
+    yield Caution(code="contended", message=message, effect=f"the median of the others is {alone}; comparisons and histories go by those")
 
 
 def _warnings(bench: Benchmark, steadiness: Steadiness, processes: list[tuple[int, Floats]], medians: Floats) -> Iterator[Caution]:
