@@ -35,9 +35,17 @@ class PartitionTable(msgspec.Struct, frozen=True, kw_only=True):
         delegate: the provider that was asked for.
         handoff_s: seconds of entering and leaving partitions in one call of the target, copies included; null if not measured.
         instrument: how it was observed.
+        count: partitions on the delegate, nodes: in the graph, delegated: nodes that the delegate took, runs: stretches of nodes on one provider, as the
+            runtime says them; null where it does not, and where `partitions` tell.
+        refused: kind of operator → why the delegate refused it, where it says so.
     """
 
     partitions: tuple[Partition, ...]
     delegate: str
     handoff_s: Quantity | None = None
     instrument: str = ""
+    count: int | None = None
+    runs: int | None = None
+    nodes: int | None = None
+    delegated: int | None = None
+    refused: dict[str, str] = {}

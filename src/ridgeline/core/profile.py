@@ -83,7 +83,7 @@ class ProfileTable(msgspec.Struct, frozen=True, kw_only=True):
         wall_s: wall of one call by a timer around it (where `per_call`), else of all; null if the file has none.
         wall_deviation_s: standard deviation of that wall over the calls; null if not known.
         first_wall_s: wall of the first call, set-up apart; setup_s: set-up before it; null if not known.
-        name: of the table, where a file has several.
+        name: of the table, where a file has several; within: name of the table whose rows contain these, so that they are in its sum already.
     """
 
     rows: tuple[ProfileRow, ...]
@@ -96,6 +96,7 @@ class ProfileTable(msgspec.Struct, frozen=True, kw_only=True):
     first_wall_s: float | None = None
     setup_s: float | None = None
     name: str = ""
+    within: str = ""
 
 
 class KernelCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -220,10 +220,13 @@ class PartitionReport(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         count: partitions that were delegated; runs: stretches of nodes on one provider, in order of execution; nodes: in the graph as it ran.
         delegated: nodes that the delegate or the main provider took.
-        handoffs: boundaries that are crossed in one run of the graph; handoff_s: what they cost, null if not measured.
+        handoffs: how often a run of the graph leaves the delegate and comes back, one less than `count` as runtimes and `diagnose` count them (the
+            boundaries that it crosses are `runs` − 1); handoff_s: what all boundaries cost, null if not measured.
         boundaries: each; fallbacks: kinds of operators left to another provider, with how many, the most time first.
         without_s: (low, high) of one run if the fallback operators ran where the rest does, with no boundary left; null if not known.
         providers: seconds on each.
+        largest: nodes of the largest delegated partition; healthy: whether that is more than 95 % of the nodes (or nothing was cut); null if not known.
+        refused: kind of operator → why the delegate refused it, where the file says so.
     """
 
     count: int
@@ -236,6 +239,9 @@ class PartitionReport(msgspec.Struct, frozen=True, kw_only=True):
     boundaries: tuple[BoundaryCost, ...] = ()
     without_s: tuple[float, float] | None = None
     providers: dict[str, float] = {}
+    largest: int | None = None
+    healthy: bool | None = None
+    refused: dict[str, str] = {}
 
 
 class IterationReport(msgspec.Struct, frozen=True, kw_only=True):
