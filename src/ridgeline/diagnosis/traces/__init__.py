@@ -1,0 +1,5 @@
+"""What a recorded trace or profile says of the bottleneck: pure rules from a `ReadReport` to findings in the words of a diagnosis."""
+
+from .judging import findings_of
+
+__all__ = ["findings_of"]

@@ -1,0 +1,88 @@
+"""What the host alone shows: time between operators, Python on the path, waits, first iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ridgeline.core import TraceFinding, Where
+from ridgeline.core.units import format_quantity, format_share
+
+from .seen import LEAST, Fix, Seen, counted, of_all
+
+__all__ = ["between_operators", "cold_start", "taking_turns"]
+
+#: Under this many operators, or above this mean distance, time between operators is not what issuing them costs.
+_MANY = 50
+_FAR_S = 1e-3
+#: Time between operators of a host without a device: part of the window that is told.
+_LEAST_BETWEEN = 0.1
+#: First iterations are a finding only where they are this much of what was recorded.
+_LEAST_COLD = 0.2
+
+
+def between_operators(seen: Seen) -> Iterator[TraceFinding]:
+    """A host that spends its time between operators: window less their union, over their number."""
+    overhead = seen.report.overhead
+    if overhead is None or seen.report.devices or overhead.gap_s <= 0 or overhead.window_s <= 0:
+        return
+    gap_s, whole_s = overhead.gap_s, overhead.window_s
+    if overhead.iterations:
+        whole_s, gap_s = (sum(part) for part in zip(*overhead.iterations, strict=True))
+    calls = sum(one.calls for one in seen.report.operators if one.kind == "operator")
+    share = gap_s / whole_s if whole_s > 0 else 0.0
+    if share < _LEAST_BETWEEN or calls < _MANY or gap_s / calls > _FAR_S:
+        return
+    name = max((one for one in seen.report.operators if one.kind == "operator"), key=lambda one: one.calls).name
+    evidence = (
+        *of_all("between operators", gap_s, whole_s, "window less the union of top-level operators"),
+        counted("operators", calls, "count", "calls in the trace"),
+        counted("a call", gap_s / calls, "s", "time between operators ÷ calls"),
+    )
+    each = format_quantity(gap_s / calls, "s")
+    said = f"{format_share(share)} of the time lies between {calls} operators, {each} for each: issuing them, not their work"
+    fixes = (
+        Fix(action="fuse", because="fewer operators are issued fewer times", part=(0.2, 0.7)),
+        Fix(action="compile-graph", because="a compiled graph issues its operators with less work between", part=(0.3, 0.9)),
+        Fix(action="batch", because="more work in each operator hides what issuing it costs", part=(0.2, 0.9), metric="period"),
+    )
+    yield seen.finding("dispatch", "latency", Where(operator=name), share, said, evidence, fixes)
+
+
+def taking_turns(seen: Seen) -> Iterator[TraceFinding]:
+    """Lanes or stages that never run at once though nothing that the file shows orders them: sum → max."""
+    base_s, of = seen.step
+    pairs = [pair for pair in seen.report.serial if base_s > 0 and pair.saved_s / base_s >= 2 * LEAST]
+    if not pairs:
+        return
+    pair = max(pairs, key=lambda one: one.saved_s)
+    share = min(1.0, pair.saved_s / base_s)
+    evidence = (
+        counted(pair.first, pair.first_s, "s", "in a step"),
+        counted(pair.second, pair.second_s, "s", "in a step"),
+        counted("both at once", pair.overlapped_s, "s", "in a step"),
+        counted("turns that a dependency orders", pair.ordered, "1", "links of the file"),
+        *of_all("what side by side would save", pair.saved_s, base_s, f"sum less the larger, of {of}"),
+    )
+    said = f"{pair.first} and {pair.second} take turns: side by side {format_quantity(pair.saved_s, 's')} of {format_quantity(base_s, 's')} would go"
+    fix = Fix(action="pipeline", because="run over successive steps side by side, both take the time of the longer", part=(0.5, 1.0), metric="period")
+    yield seen.finding("serialisation", "latency", Where(lane=f"{pair.first}, {pair.second}"), share, said, evidence, (fix,))
+
+
+def cold_start(seen: Seen) -> Iterator[TraceFinding]:
+    """First iterations that are unlike the rest and a good part of what was recorded."""
+    steps = seen.report.iterations
+    if steps is None or not steps.first or not steps.median_s or seen.window_s <= 0:
+        return
+    excess_s = sum(span[1] for span in steps.spans_s[: steps.first]) - steps.first * steps.median_s
+    share = excess_s / seen.window_s
+    if share < _LEAST_COLD:
+        return
+    evidence = (
+        *of_all("first iterations above the others", excess_s, seen.window_s, f"{steps.first} first ones less as many medians, window"),
+        counted("a steady iteration", steps.median_s, "s", f"median of the others, found by {steps.how}"),
+    )
+    said = f"the first {steps.first} of {len(steps.spans_s)} iterations take {format_quantity(excess_s, 's')} more than steady ones do"
+    fix = Fix(action="pre-warm", because="done before the first request, warm-up delays none", part=(0.8, 1.0))
+    where = Where(stage=f"first {steps.first} iterations")
+    # The promise is of all that was recorded, not of a steady iteration, which gets no shorter.
+    yield seen.finding("cold-start", "latency", where, share, said, evidence, (fix,), base=(seen.window_s, "the window"))

@@ -1,0 +1,78 @@
+"""`findings_of`: the rules put to one report, their findings ranked, and whether the program is healthy.
+
+Healthy is said only where the report could show otherwise: devices that work nearly all of the time, or a host whose operators fill the window. Where
+it could not, and nothing was found, the answer is that it cannot be told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from ridgeline.core import ReadReport, TraceFinding
+
+from .functions import functions
+from .host import between_operators, cold_start, taking_turns
+from .placed import conversions, handoffs
+from .seen import Seen
+from .waiting import exposed, imbalance, waiting
+
+__all__ = ["RULES", "findings_of"]
+
+Rule = Callable[[Seen], Iterator[TraceFinding]]
+
+#: Each looks at the report on its own; the order does not matter.
+RULES: tuple[Rule, ...] = (waiting, exposed, imbalance, between_operators, taking_turns, conversions, handoffs, functions)
+#: Asked only where no other rule found anything: first iterations are no bottleneck of a program that goes on.
+LAST: tuple[Rule, ...] = (cold_start,)
+#: A device that works at least this part of its window, or a host whose operators fill it so far, is healthy where nothing else was found.
+_BUSY = 0.9
+
+
+def findings_of(report: ReadReport) -> tuple[tuple[TraceFinding, ...], bool | None]:
+    """What limits the program, worst first, and whether it is healthy.
+
+    Args:
+        report: with its answers; its own `findings` are not looked at. Shares of findings are in 0…1.
+
+    Returns:
+        Findings with actions whose ids are unique; true where nothing was found and the report shows that there is nothing, null where it cannot.
+    """
+    seen = Seen(report)
+    found = [finding for rule in RULES for finding in rule(seen)]
+    found = found or [finding for rule in LAST for finding in rule(seen)]
+    found.sort(key=lambda finding: (-_worth(finding), -finding.share))
+    if found:
+        return _numbered(found), False
+    return (), _healthy(seen)
+
+
+def _worth(finding: TraceFinding) -> float:
+    """What the best action would give, as a share of the time: the geometric middle of its gain."""
+    gains = [math.sqrt(action.speedup[0] * action.speedup[1]) for action in finding.actions]
+    return 1.0 - 1.0 / max(gains) if gains else 0.0
+
+
+def _numbered(found: list[TraceFinding]) -> tuple[TraceFinding, ...]:
+    number = 0
+    numbered = []
+    for finding in found:
+        actions = []
+        for action in finding.actions:
+            number += 1
+            actions.append(msgspec.structs.replace(action, id=f"a{number}"))
+        numbered.append(msgspec.structs.replace(finding, actions=tuple(actions)))
+    return tuple(numbered)
+
+
+def _healthy(seen: Seen) -> bool | None:
+    report = seen.report
+    if report.devices:
+        return True if seen.device_s > 0 and seen.busy_s / seen.device_s >= _BUSY else None
+    if report.overhead is not None and report.operators and report.overhead.window_s > 0:
+        return True if report.overhead.operators_s / report.overhead.window_s >= _BUSY else None
+    if report.partitions is not None and report.partitions.nodes:
+        return True if report.partitions.runs == 1 else None
+    return None

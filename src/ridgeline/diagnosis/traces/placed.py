@@ -1,0 +1,129 @@
+"""What operators and partitions show: layout conversions and casts, and graphs that are handed back and forth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ridgeline.core import Evidence, PartitionReport, TraceFinding, Where
+from ridgeline.core.units import format_share
+
+from .seen import LEAST, Fix, Seen, counted, of_all
+
+__all__ = ["conversions", "handoffs"]
+
+#: Operators and kernels that only lay out or convert what is there; as types and names of operators are written by the common runtimes.
+_CONVERSIONS = re.compile(
+    r"^(aten::)?(transpose|permute|contiguous|reorder\w*|reformat\w*|cast|to|_to_copy|convert\w*|dequantizelinear|quantizelinear|quantize|dequantize)$"
+    r"|reorder(input|output)|nchwtonhwc|nhwctonchw|nchw_?to_?nhwc|nhwc_?to_?nchw|\breformat(ting)?\b.*copynode|tensortransform|transpose_?kernel",
+    re.IGNORECASE,
+)
+#: One partition over this part of the nodes is healthy.
+_HEALTHY_DELEGATION = 0.95
+_NAMED = 3
+
+
+def conversions(seen: Seen) -> Iterator[TraceFinding]:
+    """Transposes, reorders and casts, by own time on the host or time on the device, and by the rows of tables."""
+    rows: list[tuple[str, float, float]] = [(one.name, one.own_s, one.calls) for one in seen.report.operators if _CONVERSIONS.search(one.name)]
+    # With a device, an operator that started work there costs its time there: what the host took to issue it lies beside the device's work.
+    on_device = {one.name: one.device_s for one in seen.report.operators if one.device_s is not None} if seen.report.devices else {}
+    rows = [(name, on_device.get(name) or 0.0 if seen.report.devices else own_s, calls) for name, own_s, calls in rows]
+    whole_s = seen.busy_s if seen.report.devices else seen.window_s
+    if not rows and seen.report.window_s is None:
+        rows, whole_s = _table_rows(seen)
+    part_s = sum(seconds for _, seconds, _ in rows)
+    if whole_s <= 0 or part_s / whole_s < LEAST:
+        return
+    rows.sort(key=lambda row: -row[1])
+    share = min(1.0, part_s / whole_s)
+    name = rows[0][0]
+    calls = sum(row[2] for row in rows)
+    names = ", ".join(row[0] for row in rows[:_NAMED])
+    evidence = (*of_all("conversions", part_s, whole_s, f"{names}: time of operators that only convert"), counted("calls", calls, "count", names))
+    said = f"{format_share(share)} of the time goes to {calls:.0f} conversions of layout or type ({names})"
+    fix = Fix(action="change-layout", because="kept in one layout and precision, data needs no conversion", part=(0.5, 1.0))
+    path = seen.path_share(("compute", "copy")) if seen.report.devices else 1.0
+    yield seen.finding("layout-conversion", "bandwidth", Where(operator=name), share, said, evidence, (fix,), path=path)
+
+
+def _table_rows(seen: Seen) -> tuple[list[tuple[str, float, float]], float]:
+    """Conversions in tables of operators or layers that do not contain one another, and the time of all rows."""
+    tables = [table for table in seen.report.tables if table.of in ("operators", "layers", "kernels") and not table.nested]
+    if not tables:
+        return [], 0.0
+    table = max(tables, key=lambda one: len(one.rows))
+    rows = [
+        (row.name, row.total_s, row.calls or 1) for row in table.rows if _CONVERSIONS.search(row.kind or row.name) or _CONVERSIONS.search(row.name)
+    ]
+    return rows, sum(row.total_s for row in table.rows)
+
+
+def handoffs(seen: Seen) -> Iterator[TraceFinding]:
+    """A graph that is cut into several partitions: what crossing costs and what one partition would give."""
+    found = seen.report.partitions
+    if found is None or found.runs <= 1 or not found.nodes:
+        return
+    if found.count <= 1 and found.delegated / found.nodes >= _HEALTHY_DELEGATION:
+        return
+    base_s = _run_s(found)
+    gain = _gain(found, base_s)
+    if gain is None:
+        yield from _uncosted(found)
+        return
+    share = 1.0 - 1.0 / gain[1]
+    if share < LEAST:
+        return
+    names = _fallen_back(found)
+    low = 1.0 - 1.0 / gain[0]
+    fix = Fix(
+        action="replace-operators", because=f"with {names} replaced the graph is one partition", part=(min(1.0, low / share), 1.0)
+    )  # fmt: skip
+    evidence = [*_counts(found)]
+    if found.handoff_s is not None and base_s > 0:
+        evidence += of_all("handoffs", found.handoff_s, base_s, "passing boundaries, one run")
+    said = f"the graph is cut into {found.runs} runs with {found.handoffs} handoffs; {names} fall back: up to {format_share(share)} of a run"
+    where = Where(operator=next(iter(found.fallbacks), None), stage=f"{found.handoffs} boundaries")
+    yield seen.finding("partition-handoff", "latency", where, share, said, evidence, (fix,), base=(base_s, "a run"))
+
+
+def _uncosted(found: PartitionReport) -> Iterator[TraceFinding]:
+    """Boundaries whose cost nothing tells: said where there are many, with no promise."""
+    if found.count < 2 and found.delegated / found.nodes >= _HEALTHY_DELEGATION:
+        return
+    said = (
+        f"the graph is cut into {found.runs} runs with {found.handoffs} handoffs, and {_fallen_back(found)} fall back; the file does not tell what "
+        "crossing costs"
+    )
+    where = Where(operator=next(iter(found.fallbacks), None), stage=f"{found.handoffs} boundaries")
+    yield TraceFinding(where=where, bound="inconclusive", cause="partition-handoff", share=0.0, evidence=tuple(_counts(found)), summary=said)
+
+
+def _counts(found: PartitionReport) -> Sequence[Evidence]:
+    return (
+        counted("delegated partitions", found.count, "count", "as the runtime cut the graph"),
+        counted("handoffs", found.handoffs, "count", "boundaries crossed in one run"),
+        counted("delegated nodes", found.delegated / found.nodes, "1", f"{found.delegated} of {found.nodes} nodes"),
+    )
+
+
+def _fallen_back(found: PartitionReport) -> str:
+    names = list(found.fallbacks)
+    more = f" and {len(names) - _NAMED} more kinds" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more if names else "some operators"
+
+
+def _run_s(found: PartitionReport) -> float:
+    """Seconds of one run: all providers and the handoffs between them."""
+    return sum(found.providers.values()) + (found.handoff_s or 0.0)
+
+
+def _gain(found: PartitionReport, base_s: float) -> tuple[float, float] | None:
+    """(low, high) speedup of one run with one partition; null where nothing tells."""
+    if base_s <= 0:
+        return None
+    if found.without_s is not None and 0 < found.without_s[0] <= found.without_s[1]:
+        return max(1.0, base_s / found.without_s[1]), max(1.0, base_s / found.without_s[0])
+    if found.handoff_s:
+        return 1.0, base_s / (base_s - found.handoff_s) if found.handoff_s < base_s else 1.0
+    return None

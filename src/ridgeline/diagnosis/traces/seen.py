@@ -1,0 +1,117 @@
+"""`Seen`: a report as the rules look at it, and how shares become promises.
+
+A share is of the time that all devices (or the host, where there is none) had: numerator and denominator stand in the evidence. What removing a share
+can give is bounded twice: by Amdahl (speedup = 1 ÷ (1 − share · part), G. M. Amdahl, AFIPS 1967) and by the critical path, since what lies beside it
+delays nobody. Rules say which part of a share their action removes, from at least to at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ridgeline.core import DEVICE_WORK, Action, Bound, Evidence, Quantity, ReadReport, TraceFinding, Where
+from ridgeline.core.units import format_quantity, format_share
+from ridgeline.core.verdict import Metric
+
+__all__ = ["LEAST", "Fix", "Seen", "counted", "of_all"]
+
+#: Under this share of the time a finding would be noise: a trace with a few per cent of idle time is healthy.
+LEAST = 0.05
+#: A path that explains less of the window than this bounds nothing.
+_KNOWN_PATH = 0.5
+#: What is never promised, however large the share is.
+_MOST_SHARE = 0.99
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fix:
+    """An action and the part of the share that it removes, from at least to at most, 0…1."""
+
+    action: str
+    because: str
+    part: tuple[float, float]
+    metric: Metric = "latency"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A report, asked by the rules."""
+
+    report: ReadReport
+
+    @cached_property
+    def window_s(self) -> float:
+        """Seconds of the whole."""
+        return self.report.window_s or 0.0
+
+    @cached_property
+    def device_s(self) -> float:
+        """Windows of all devices together."""
+        return sum(device.window_s for device in self.report.devices)
+
+    @cached_property
+    def busy_s(self) -> float:
+        """Busy time of all devices together."""
+        return sum(device.busy_s for device in self.report.devices)
+
+    def idle_s(self, because: str) -> float:
+        """Idle time of all devices that one host activity fills."""
+        return sum(device.idle_because_s.get(because, 0.0) for device in self.report.devices)
+
+    def idlest(self, because: str) -> str:
+        """The device that idles longest for a reason."""
+        return max(self.report.devices, key=lambda device: device.idle_because_s.get(because, 0.0)).name
+
+    @cached_property
+    def step(self) -> tuple[float, str]:
+        """Seconds that a promise is about, and of what they are: a steady iteration where there are any, else the whole window."""
+        steps = self.report.iterations
+        if steps is not None and steps.median_s:
+            return steps.median_s, "an iteration"
+        return self.window_s, "the window"
+
+    def path_share(self, labels: Collection[str] | None = None) -> float:
+        """Share of the critical path that pieces with `labels` take (all that is no device work without); 1 where no path is known."""
+        path = self.report.critical_path
+        if path is None or path.length_s <= 0 or path.covered_share < _KNOWN_PATH:
+            return 1.0
+        found = [s for label, s in path.by_label.items() if (label in labels if labels is not None else label not in DEVICE_WORK)]
+        return min(1.0, sum(found) / path.length_s)
+
+    def action(self, fix: Fix, share: float, on: str, path: float = 1.0, base: tuple[float, str] | None = None) -> Action:
+        """The promise of a fix to something with a share of `base` (of a step without), of which at most `path` is on the critical path.
+
+        Ids are given later.
+        """
+        most = min(share, path, _MOST_SHARE)
+        gains = tuple(1.0 / (1.0 - most * part) for part in fix.part)
+        base_s, of = base or self.step
+        because = f"{fix.because}; at most {format_share(most)} of {of} can go"
+        after_s = (base_s / gains[1], base_s / gains[0])
+        return Action(
+            id="", action=fix.action, on=on, because=because, metric=fix.metric, speedup=(gains[0], gains[1]), median_after_s=after_s
+        )  # fmt: skip
+
+    def finding(
+        self, cause: str, bound: Bound, where: Where, share: float, summary: str, evidence: Sequence[Evidence], fixes: Sequence[Fix], *,
+        path: float = 1.0, base: tuple[float, str] | None = None,
+    ) -> TraceFinding:  # fmt: skip
+        """A finding with the promises of its fixes, best first."""
+        on = where.operator or where.function or where.lane or where.stage or ""
+        actions = sorted((self.action(fix, share, on, path, base) for fix in fixes), key=lambda action: -action.speedup[0])
+        return TraceFinding(
+            where=where, bound=bound, cause=cause, share=min(1.0, share), evidence=tuple(evidence), summary=summary, actions=tuple(actions)
+        )
+
+
+def counted(name: str, value: float, unit: str, origin: str) -> Evidence:
+    """A number as the trace has it."""
+    return Evidence(name=name, quantity=Quantity.exact(value, unit, source="measured", origin=origin))
+
+
+def of_all(name: str, part_s: float, whole_s: float, what: str) -> tuple[Evidence, Evidence]:
+    """A share with what it was made of, and its numerator."""
+    origin = f"{format_quantity(part_s, 's')} of {format_quantity(whole_s, 's')}: {what}"
+    return counted(name, part_s / whole_s, "1", origin), counted(f"{name}, time", part_s, "s", what)

@@ -1,0 +1,160 @@
+"""Devices that wait: idle time by the host activity that fills it, and the time in which they only move data.
+
+The table says what each reason of a gap (`Gap.because`) means as a cause; what filled a gap was found out by `timeline.gaps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ridgeline.core import Evidence, TraceFinding, Where
+from ridgeline.core.units import format_quantity, format_share
+
+from .seen import LEAST, Fix, Seen, counted, of_all
+
+__all__ = ["exposed", "imbalance", "waiting"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reason:
+    """What a reason of gaps means: its cause, how it is said, and what to do."""
+
+    because: tuple[str, ...]
+    cause: str
+    says: str
+    fixes: tuple[Fix, ...]
+
+
+_LAUNCHES = _Reason(
+    because=("launch-bound", "operator"),
+    cause="dispatch",
+    says="waits for the host to issue the next work",
+    fixes=(
+        Fix(action="capture-graph", because="a captured graph is replayed with one call instead of one for each kernel", part=(0.5, 0.95)),
+        Fix(action="compile-graph", because="compiled, fewer and larger kernels are issued with less host work between", part=(0.3, 0.9)),
+        Fix(action="batch", because="more work in each launch hides what issuing it costs", part=(0.2, 0.9), metric="period"),
+    ),
+)
+_REASONS = (
+    _LAUNCHES,
+    _Reason(
+        because=("synchronisation",),
+        cause="synchronisation",
+        says="has drained its queue while the host waits for a result",
+        fixes=(Fix(action="remove-sync", because="without the wait the host issues work ahead and the queue stays filled", part=(0.3, 1.0)),),
+    ),
+    _Reason(
+        because=("python",),
+        cause="interpreter",
+        says="waits while the host runs Python",
+        fixes=(
+            Fix(action="compile", because="compiled, the Python between operators is gone", part=(0.3, 0.95)),
+            Fix(action="capture-graph", because="a captured graph runs no Python between its kernels", part=(0.3, 0.95)),
+        ),
+    ),
+    _Reason(
+        because=("copy",),
+        cause="transfer",
+        says="waits for copies between host and device",
+        fixes=(
+            Fix(action="overlap-transfer", because="pinned memory and a stream of their own let copies run beside work", part=(0.3, 1.0)),
+            Fix(action="keep-on-device", because="what stays on the device is not copied", part=(0.3, 1.0)),
+            Fix(action="batch-transfers", because="one large copy costs one latency", part=(0.1, 0.8)),
+        ),
+    ),
+)  # fmt: skip
+
+
+def waiting(seen: Seen) -> Iterator[TraceFinding]:
+    """Devices idle because of something the host does."""
+    if seen.device_s <= 0:
+        return
+    for reason in _REASONS:
+        idle_s = sum(seen.idle_s(because) for because in reason.because)
+        share = idle_s / seen.device_s
+        if share >= LEAST:
+            longest = max(reason.because, key=seen.idle_s)
+            yield _waits(seen, reason, idle_s, seen.idlest(longest))
+    yield from _input(seen)
+
+
+def _waits(seen: Seen, reason: _Reason, idle_s: float, device: str) -> TraceFinding:
+    share = idle_s / seen.device_s
+    name = f"idle: {reason.says}"
+    evidence = (*of_all(name, idle_s, seen.device_s, "gaps between pieces of device work, windows of all devices"), *_longest(seen, reason.because))
+    said = f"{device} {reason.says} for {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
+    return seen.finding(reason.cause, "latency", Where(lane=device), share, said, evidence, reason.fixes, path=seen.path_share())
+
+
+def _longest(seen: Seen, because: tuple[str, ...]) -> Iterator[Evidence]:
+    """The longest gap of a reason, as evidence."""
+    gaps = [gap for gap in seen.report.gaps if gap.because in because]
+    if gaps:
+        gap = max(gaps, key=lambda one: one.duration_s)
+        origin = f"after {gap.after}, filled by {gap.activity or 'nothing known'}, from {format_quantity(gap.start_s, 's')} on"
+        yield counted("longest such gap", gap.duration_s, "s", origin)
+
+
+def _input(seen: Seen) -> Iterator[TraceFinding]:
+    """Devices that wait for data: loading beside the work hides it as far as the work is long (sum → max)."""
+    idle_s = seen.idle_s("data loading")
+    share = idle_s / seen.device_s
+    if share < LEAST:
+        return
+    hidden = min(1.0, seen.busy_s / idle_s)
+    because = f"loaded ahead by other processes, data is there when it is needed: {format_quantity(seen.busy_s, 's')} of work can hide it"
+    fix = Fix(action="prefetch", because=because, part=(0.5 * hidden, hidden), metric="period")
+    device = seen.idlest("data loading")
+    evidence = (
+        *of_all("idle: waits for data", idle_s, seen.device_s, "gaps filled by loading, windows of all devices"),
+        *_longest(seen, ("data loading",)),
+    )
+    said = f"{device} waits for data for {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
+    yield seen.finding("input-output", "latency", Where(lane=device), share, said, evidence, (fix,), path=seen.path_share())
+
+
+def exposed(seen: Seen) -> Iterator[TraceFinding]:
+    """Copies, and communication between devices, that run with no arithmetic beside them."""
+    if seen.device_s <= 0:
+        return
+    copies_s = sum(device.exposed_copy_s for device in seen.report.devices)
+    sent_s = sum(device.exposed_communication_s for device in seen.report.devices)
+    if copies_s / seen.device_s >= LEAST:
+        yield _moves(seen, copies_s, "copies", ("copy", "fill"), max(seen.report.devices, key=lambda one: one.exposed_copy_s).name)
+    if sent_s / seen.device_s >= LEAST:
+        device = max(seen.report.devices, key=lambda one: one.exposed_communication_s).name
+        yield _moves(seen, sent_s, "communication", ("communication",), device)
+
+
+def _moves(seen: Seen, moved_s: float, what: str, labels: tuple[str, ...], device: str) -> TraceFinding:
+    share = moved_s / seen.device_s
+    evidence = of_all(f"exposed {what}", moved_s, seen.device_s, f"{what} with no arithmetic beside, windows of all devices")
+    waits = "; waiting for a slower device is part of it" if what == "communication" else ""
+    said = (
+        f"{device} only moves data for {format_share(share)} of its time: {what} with no arithmetic beside ({format_quantity(moved_s, 's')}{waits})"
+    )
+    fixes = [
+        Fix(action="overlap-transfer", because=f"{what} beside arithmetic cost nothing as long as there is arithmetic", part=(0.3, 1.0)),
+        Fix(action="batch-transfers", because="few large transfers reach a better bandwidth than many small ones", part=(0.1, 0.6)),
+    ]
+    if what == "copies":
+        fixes.append(Fix(action="keep-on-device", because="what stays on the device is not copied", part=(0.3, 1.0)))
+    return seen.finding("transfer", "bandwidth", Where(lane=device), share, said, evidence, fixes, path=seen.path_share(labels))
+
+
+def imbalance(seen: Seen) -> Iterator[TraceFinding]:
+    """Devices of which some work much longer than others: the mean decides what even shares would take."""
+    devices = [device for device in seen.report.devices if device.window_s > 0.5 * seen.window_s]
+    if len(devices) < 2:
+        return
+    computing = [device.compute_s or device.busy_s for device in devices]
+    most_s, mean_s = max(computing), sum(computing) / len(computing)
+    share = (most_s - mean_s) / seen.window_s if seen.window_s else 0.0
+    if share < LEAST or most_s < 1.2 * mean_s:
+        return
+    first = devices[computing.index(most_s)].name
+    evidence = of_all("work above the mean", most_s - mean_s, seen.window_s, f"{first} less the mean of {len(devices)} devices, window")
+    said = f"{first} computes {format_quantity(most_s, 's')}, the mean of {len(devices)} devices is {format_quantity(mean_s, 's')}"
+    fix = Fix(action="rebalance", because="with even shares all devices end with the mean", part=(0.3, 1.0))
+    yield seen.finding("low-parallelism", "latency", Where(lane=first), share, said, evidence, (fix,), path=seen.path_share(("compute",)))

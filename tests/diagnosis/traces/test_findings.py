@@ -1,0 +1,269 @@
+"""Findings from reports written by hand: the cause, its share as a quotient, promises bounded by Amdahl and the path, silence where all is well."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ridgeline.core import (
+    CriticalPath,
+    DeviceUse,
+    FrameUse,
+    Gap,
+    IterationReport,
+    OperatorUse,
+    PartitionReport,
+    ProfileRow,
+    ProfileTable,
+    ReadReport,
+    SerialPair,
+    TraceOverhead,
+)
+from ridgeline.diagnosis.traces import findings_of
+
+
+def device(name: str = "GPU 0", *, window_s: float = 1.0, busy_s: float = 1.0, **more: object) -> DeviceUse:
+    fields = {
+        "events": 100, "sum_s": busy_s, "start_s": 0.0, "idle_s": window_s - busy_s, "idle_share": (window_s - busy_s) / window_s,
+        "compute_s": busy_s, "communication_s": 0.0, "copy_s": 0.0, "fill_s": 0.0, "exposed_communication_s": 0.0, "exposed_copy_s": 0.0,
+        "overlapped_s": 0.0, **more,
+    }  # fmt: skip
+    return DeviceUse(name=name, window_s=window_s, busy_s=busy_s, **fields)
+
+
+def report(**fields: object) -> ReadReport:
+    return ReadReport(files=("trace.json",), format="chrome", **{"window_s": 1.0, **fields})
+
+
+def idling(because: str, idle_s: float = 0.4, **more: object) -> ReadReport:
+    gap = Gap(device="GPU 0", start_s=0.1, duration_s=idle_s, after="k", waiting_for="host", because=because)
+    return report(devices=(device(busy_s=1 - idle_s, idle_because_s={because: idle_s}),), gaps=(gap,), gap_count=1, **more)
+
+
+def causes(found: ReadReport) -> list[str]:
+    return [one.cause for one in findings_of(found)[0]]
+
+
+@pytest.mark.parametrize(
+    ("because", "cause"),
+    [
+        ("launch-bound", "dispatch"), ("operator", "dispatch"), ("synchronisation", "synchronisation"), ("python", "interpreter"),
+        ("copy", "transfer"), ("data loading", "input-output"),
+    ],
+)  # fmt: skip
+def test_what_fills_the_gaps_names_the_cause_and_its_share_is_a_quotient(because: str, cause: str) -> None:
+    findings, healthy = findings_of(idling(because))
+    assert [one.cause for one in findings] == [cause]
+    assert healthy is False
+    found = findings[0]
+    assert found.share == pytest.approx(0.4)
+    assert found.confirmed is False
+    shares = [item.quantity for item in found.evidence if item.quantity.unit == "1"]
+    assert shares[0].value == pytest.approx(0.4)
+    assert "400 ms of 1.00 s" in shares[0].origin
+    assert found.actions
+
+
+def test_promises_keep_to_the_law_of_amdahl() -> None:
+    findings, _ = findings_of(idling("synchronisation"))
+    (action,) = findings[0].actions
+    # Nothing can give more than the share: 1 ÷ (1 − 0.4).
+    assert action.speedup[1] == pytest.approx(1 / 0.6)
+    assert action.speedup[0] == pytest.approx(1 / (1 - 0.4 * 0.3))
+    assert action.median_after_s == (pytest.approx(0.6), pytest.approx(1 - 0.4 * 0.3))
+
+
+def test_the_critical_path_bounds_the_promise() -> None:
+    path = CriticalPath(length_s=1.0, window_s=1.0, covered_share=1.0, pieces=(), by_label={"compute": 0.9, "wait": 0.1})
+    findings, _ = findings_of(idling("synchronisation", critical_path=path))
+    assert findings[0].actions[0].speedup[1] == pytest.approx(1 / 0.9)
+    unknown = msgspec.structs.replace(path, covered_share=0.2)
+    findings, _ = findings_of(idling("synchronisation", critical_path=unknown))
+    assert findings[0].actions[0].speedup[1] == pytest.approx(1 / 0.6)
+
+
+def test_a_promise_is_about_a_steady_iteration_where_there_are_any() -> None:
+    steps = IterationReport(how="marks", name="step", spans_s=((0.0, 0.1),) * 10, median_s=0.1)
+    findings, _ = findings_of(idling("synchronisation", iterations=steps))
+    assert findings[0].actions[0].median_after_s[0] == pytest.approx(0.06)
+
+
+def test_loading_ahead_hides_no_more_than_there_is_work() -> None:
+    findings, _ = findings_of(idling("data loading", 0.8))
+    (action,) = findings[0].actions
+    # 0.2 s of work hide 0.2 of 0.8 s of loading: sum 1.0 → max 0.8.
+    assert action.speedup[1] == pytest.approx(1.0 / 0.8)
+    assert action.metric == "period"
+
+
+@pytest.mark.parametrize("because", ["launch-bound", "synchronisation", "nothing known", "data loading", "copy", "python"])
+def test_a_per_cent_of_idle_time_is_healthy(because: str) -> None:
+    assert findings_of(idling(because, 0.01)) == ((), True)
+
+
+def test_idle_time_that_nothing_explains_is_neither_healthy_nor_a_finding() -> None:
+    assert findings_of(idling("nothing known", 0.5)) == ((), None)
+
+
+def test_a_report_of_nothing_cannot_be_told() -> None:
+    assert findings_of(report(window_s=None)) == ((), None)
+
+
+def test_shares_over_several_devices_add_numerators_and_denominators() -> None:
+    devices = (device("GPU 0", busy_s=0.5, idle_because_s={"launch-bound": 0.5}), device("GPU 1", window_s=3.0, busy_s=3.0))
+    findings, _ = findings_of(report(devices=devices, window_s=3.0))
+    assert findings[0].share == pytest.approx(0.5 / 4.0)
+    assert findings[0].where.lane == "GPU 0"
+
+
+def test_exposed_copies_and_communication() -> None:
+    found = report(devices=(device(exposed_copy_s=0.3, exposed_communication_s=0.2),))
+    assert [(one.cause, pytest.approx(one.share)) for one in findings_of(found)[0]] == [("transfer", 0.3), ("transfer", 0.2)]
+
+
+def test_uneven_devices_are_rebalanced_towards_the_mean() -> None:
+    devices = (device("GPU 0", compute_s=0.9), device("GPU 1", compute_s=0.3))
+    (found,) = findings_of(report(devices=devices))[0]
+    assert (found.cause, found.where.lane) == ("low-parallelism", "GPU 0")
+    assert found.share == pytest.approx(0.9 - 0.6)
+    assert causes(report(devices=(device("GPU 0", compute_s=0.9), device("GPU 1", compute_s=0.85)))) == []
+
+
+def operator(name: str, *, calls: int = 1000, own_s: float = 0.5, **more: object) -> OperatorUse:
+    return OperatorUse(name=name, kind="operator", calls=calls, total_s=own_s, own_s=own_s, share=own_s, **more)
+
+
+def test_a_host_between_many_operators_is_bound_by_issuing_them() -> None:
+    overhead = TraceOverhead(window_s=1.0, operators_s=0.6, gap_s=0.4, gap_share=0.4)
+    assert causes(report(overhead=overhead, operators=(operator("Add"),))) == ["dispatch"]
+    # Few and far between: something else happens there, and nothing tells what.
+    assert findings_of(report(overhead=overhead, operators=(operator("Add", calls=60),))) == ((), None)
+    filled = TraceOverhead(window_s=1.0, operators_s=0.97, gap_s=0.03, gap_share=0.03)
+    assert findings_of(report(overhead=filled, operators=(operator("Add"),))) == ((), True)
+
+
+def test_iterations_decide_what_is_overhead() -> None:
+    overhead = TraceOverhead(window_s=10.0, operators_s=1.0, gap_s=9.0, gap_share=0.9, iterations=((1.0, 0.02), (1.0, 0.02)))
+    assert causes(report(overhead=overhead, operators=(operator("Add"),), window_s=10.0)) == []
+
+
+def test_lanes_that_take_turns_give_the_sum_less_the_larger() -> None:
+    pair = SerialPair(first="load", second="infer", first_s=0.014, second_s=0.009, overlapped_s=0.0, saved_s=0.009)
+    steps = IterationReport(how="marks", name="frame", spans_s=((0.0, 0.023),) * 20, median_s=0.023)
+    (found,) = findings_of(report(serial=(pair,), iterations=steps))[0]
+    (action,) = found.actions
+    # The worked example of the method: 14 plus 9 ms turn into 14 ms between results.
+    assert found.cause == "serialisation"
+    assert action.metric == "period"
+    assert action.speedup[1] == pytest.approx(23 / 14)
+    assert action.median_after_s[0] == pytest.approx(0.014)
+
+
+def test_conversions_count_by_own_time_on_the_host_and_by_device_time_beside_one() -> None:
+    rows = (operator("aten::transpose", own_s=0.1, device_s=0.0), operator("Reorder", own_s=0.2, device_s=0.15), operator("Conv", own_s=0.5))
+    (found,) = findings_of(report(operators=rows))[0]
+    assert (found.cause, found.where.operator) == ("layout-conversion", "Reorder")
+    assert found.share == pytest.approx(0.3)
+    (found,) = findings_of(report(operators=rows, devices=(device(),)))[0]
+    assert found.share == pytest.approx(0.15)
+
+
+def test_names_that_only_look_like_conversions_are_left_alone() -> None:
+    rows = tuple(
+        operator(name, own_s=0.1) for name in ("ConvTranspose", "aten::conv_transpose2d", "broadcast", "ncclBroadcast", "Toeplitz", "aten::topk")
+    )
+    assert causes(report(operators=rows)) == []
+
+
+def test_conversions_in_a_table_of_layers() -> None:
+    rows = (ProfileRow(name="a", kind="Transpose", total_s=0.003), ProfileRow(name="b", kind="Conv", total_s=0.007))
+    (found,) = findings_of(report(window_s=None, tables=(ProfileTable(rows=rows, of="layers"),)))[0]
+    assert found.share == pytest.approx(0.3)
+
+
+def partitions(**more: object) -> PartitionReport:
+    fields = {"count": 4, "runs": 7, "nodes": 100, "delegated": 95, "handoffs": 6, "handoff_s": None, "fallbacks": {"ArgMax": 1, "Resize": 1}, **more}
+    return PartitionReport(**fields)
+
+
+def test_handoffs_with_a_price_promise_what_one_partition_gives() -> None:
+    # The second case of the method: 21 ms in seven partitions, 8 ms in one.
+    found = partitions(handoff_s=0.011, providers={"NPU": 0.008, "CPU": 0.002}, without_s=(0.008, 0.009))
+    (finding,) = findings_of(report(window_s=None, partitions=found))[0]
+    (action,) = finding.actions
+    assert finding.cause == "partition-handoff"
+    assert action.speedup == (pytest.approx(21 / 9), pytest.approx(21 / 8))
+    assert action.median_after_s == (pytest.approx(0.008), pytest.approx(0.009))
+
+
+def test_handoffs_without_a_price_promise_nothing() -> None:
+    (finding,) = findings_of(report(window_s=None, partitions=partitions()))[0]
+    assert (finding.cause, finding.bound, finding.actions) == ("partition-handoff", "inconclusive", ())
+
+
+def test_one_partition_with_nearly_all_nodes_is_healthy() -> None:
+    one = partitions(count=1, runs=1, handoffs=0, delegated=100, fallbacks={})
+    assert findings_of(report(window_s=None, partitions=one)) == ((), True)
+    assert (
+        causes(report(window_s=None, partitions=partitions(count=1, runs=3, handoffs=2, delegated=96, handoff_s=0.001, providers={"NPU": 0.01})))
+        == []
+    )
+
+
+def test_first_iterations_are_told_only_where_nothing_else_is() -> None:
+    steps = IterationReport(how="marks", name="step", spans_s=((0.0, 0.55), *((0.55 + 0.05 * i, 0.05) for i in range(9))), first=1, median_s=0.05)
+    (found,) = findings_of(report(devices=(device(),), iterations=steps))[0]
+    assert found.cause == "cold-start"
+    assert found.share == pytest.approx(0.5)
+    assert found.actions[0].median_after_s[0] == pytest.approx(0.5)
+    assert causes(idling("synchronisation", iterations=steps)) == ["synchronisation"]
+
+
+@pytest.mark.parametrize(
+    ("function", "cause"),
+    [
+        ("pthread_spin_lock", "spin-wait"), ("gomp_team_barrier_wait_end", "spin-wait"), ("_int_malloc", "allocation"), ("free", "allocation"),
+        ("__memcpy_avx_unaligned_erms", "copy"), ("_PyEval_EvalFrameDefault", "interpreter"), ("__GI___pthread_mutex_lock", "lock-contention"),
+    ],
+)  # fmt: skip
+def test_names_of_functions_tell_what_the_time_goes_to(function: str, cause: str) -> None:
+    frames = (
+        FrameUse(function=function, own=3, total=3, own_share=0.3, total_share=0.3),
+        FrameUse(function="f", own=7, total=7, own_share=0.7, total_share=1),
+    )
+    found = report(window_s=None, frames=frames, measure="cpu-clock", unit="count")
+    assert causes(found) == [cause]
+    assert causes(msgspec.structs.replace(found, measure="allocated")) == []
+    assert causes(msgspec.structs.replace(found, frames=frames[1:])) == []
+
+
+@pytest.mark.parametrize("function", ["freeze", "matrix_free_solver", "my_malloc_statistics", "memory_copy_plan", "decompress"])
+def test_functions_that_only_sound_alike_are_left_alone(function: str) -> None:
+    frames = (FrameUse(function=function, own=9, total=9, own_share=0.9, total_share=0.9),)
+    assert causes(report(window_s=None, frames=frames, measure="cpu", unit="s")) == []
+
+
+_PARTS = st.floats(0.0, 1.0)
+
+
+@given(
+    idle=st.dictionaries(st.sampled_from(["launch-bound", "synchronisation", "copy", "python", "data loading", "nothing known"]), _PARTS, max_size=4),
+    exposed=_PARTS, busy_s=_PARTS, path=_PARTS,
+)  # fmt: skip
+def test_whatever_is_promised_is_finite_ordered_and_under_the_share(idle: dict[str, float], exposed: float, busy_s: float, path: float) -> None:
+    window_s = busy_s + sum(idle.values()) + 1e-6
+    used = device(window_s=window_s, busy_s=busy_s, idle_because_s=idle, exposed_copy_s=exposed * busy_s)
+    along = CriticalPath(length_s=window_s, window_s=window_s, covered_share=path, pieces=(), by_label={"compute": window_s * path})
+    findings, healthy = findings_of(report(devices=(used,), window_s=window_s, critical_path=along))
+    assert healthy is (False if findings else healthy)
+    ids = [action.id for one in findings for action in one.actions]
+    assert len(ids) == len(set(ids))
+    for one in findings:
+        assert 0.05 <= one.share <= 1.0
+        for action in one.actions:
+            low, high = action.speedup
+            assert 1.0 <= low <= high
+            assert high <= 1 / (1 - min(one.share, 0.99)) * (1 + 1e-9)
+            assert 0 < action.median_after_s[0] <= action.median_after_s[1] <= window_s * (1 + 1e-9)
