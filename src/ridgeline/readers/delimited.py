@@ -1,0 +1,191 @@
+"""Tables in text: lines, fields and columns of the files that vendors' tools call CSV, whatever their delimiter, line ends and encoding.
+
+This module decides what a line and a row are: pieces of a file are decoded as they come (what is no UTF-8 is replaced and counted), quotes may hold
+delimiters and line breaks, and one line or field longer than the limits is refused. What the columns mean is left to the readers.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from ridgeline.core import Caution
+
+from .source import Source
+
+__all__ = ["DELIMITERS", "Columns", "Row", "RowReader", "split", "unverified"]
+
+DELIMITERS = (",", ";", "\t", "|", "^")
+_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+#: A line may be as long as this many of its longest names; a quoted field may go over this many lines.
+_NAMES_A_LINE = 256
+_LINES_A_FIELD = 64
+
+
+class Row(NamedTuple):
+    """Fields of a row and the line it starts at, from 1."""
+
+    line: int
+    fields: list[str]
+
+
+class Columns:
+    """Where the columns of a header are: by name without regard to case, spaces around it, or a mark of the byte order.
+
+    Args:
+        header: fields of the header; of two columns of one name the first is meant.
+    """
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self.names = [name.strip().strip('"').lstrip("\ufeff").strip() for name in header]
+        self._where: dict[str, int] = {}
+        for place, name in enumerate(self.names):
+            self._where.setdefault(name.casefold(), place)
+
+    def __contains__(self, name: str) -> bool:
+        return name.casefold() in self._where
+
+    def where(self, *names: str) -> int | None:
+        """Place of the first of these columns that there is."""
+        return next((self._where[name.casefold()] for name in names if name.casefold() in self._where), None)
+
+    def text(self, fields: Sequence[str], *names: str) -> str:
+        """The field under the first of these columns that there is; empty if there is none."""
+        place = self.where(*names)
+        return fields[place].strip() if place is not None and place < len(fields) else ""
+
+
+class RowReader:
+    """Rows of a file, one after the other.
+
+    Args:
+        source: the file.
+
+    Attributes:
+        damaged: lines with bytes that are no text; first_damaged: the first of them.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._longest = source.limits.name_characters * _NAMES_A_LINE
+        self.damaged = 0
+        self.first_damaged = 0
+        if csv.field_size_limit() < source.limits.name_characters:
+            csv.field_size_limit(source.limits.name_characters)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Number and text of each line, without its end.
+
+        Raises:
+            ReadError: a line longer than the limits, or more of them than events are allowed.
+        """
+        number = 0
+        for number, line in enumerate(self._decoded(), start=1):
+            if number > self._source.limits.events:
+                raise self._source.damaged(f"at most {number - 1} lines", "more", "raise the limit, or record less")
+            if "\ufffd" in line:
+                self.damaged += 1
+                self.first_damaged = self.first_damaged or number
+            yield number, line
+
+    def rows(self, delimiter: str, whole: Callable[[list[str]], bool] | None = None) -> Iterator[Row]:
+        """Every line as a row; quoted fields may go over several lines.
+
+        Args:
+            delimiter: between fields.
+            whole: says of the fields of a line that they are the start of a row of their own, so that a quote left open ends before it.
+
+        Raises:
+            ReadError: as `lines`, or a field longer than the limits.
+        """
+        return self.following(self.lines(), delimiter, whole)
+
+    def following(self, lines: Iterator[tuple[int, str]], delimiter: str, whole: Callable[[list[str]], bool] | None = None) -> Iterator[Row]:
+        """`rows` of what is left of `lines`."""
+        return joined(lines, delimiter, self.split, whole)
+
+    def split(self, line: str, delimiter: str, number: int) -> list[str]:
+        """Fields of a line; raises `ReadError` for one longer than the limits."""
+        try:
+            fields = split(line, delimiter)
+        except csv.Error as error:
+            raise self._source.damaged("fields of ordinary length", f"line {number}: {error}", "raise the limit if you trust it") from error
+        most = self._source.limits.name_characters
+        if len(line) > most and any(len(field) > most for field in fields):
+            raise self._source.damaged(f"fields of at most {most} characters", f"line {number}: a longer one", "raise the limit if you trust it")
+        return fields
+
+    def warnings(self) -> tuple[Caution, ...]:
+        """What is to be said of the text once it was read."""
+        if not self.damaged:
+            return ()
+        what = f"{self.damaged} line{'s have' if self.damaged > 1 else ' has'} bytes that are no text, the first is line {self.first_damaged}"
+        return (Caution(code="damaged-text", message=what, effect="names in them are not as they were"),)
+
+    def _decoded(self) -> Iterator[str]:
+        rest = ""
+        decoder: codecs.IncrementalDecoder | None = None
+        for piece in self._source.pieces():
+            if decoder is None:
+                decoder = codecs.getincrementaldecoder(_BOMS.get(piece[:2], "utf-8"))("replace")
+            rest += decoder.decode(piece)
+            *complete, rest = rest.split("\n")
+            yield from map(self._ended, complete)
+            if len(rest) > self._longest:
+                raise self._source.damaged("lines of ordinary length", f"one of more than {self._longest} characters", "it is no table")
+        if decoder is not None:
+            rest += decoder.decode(b"", final=True)
+        if rest:
+            yield self._ended(rest)
+
+    @staticmethod
+    def _ended(line: str) -> str:
+        return line.removesuffix("\r").lstrip("\ufeff")
+
+
+def joined(
+    lines: Iterator[tuple[int, str]],
+    delimiter: str,
+    fields_of: Callable[[str, str, int], list[str]],
+    whole: Callable[[list[str]], bool] | None = None,
+) -> Iterator[Row]:
+    """Rows of lines; one with a quote left open goes on in the next ones, at most `_LINES_A_FIELD`, and not beyond a line that is a row itself."""
+    ahead: deque[tuple[int, str]] = deque()
+
+    def following() -> tuple[int, str] | None:
+        return ahead.popleft() if ahead else next(lines, None)
+
+    while (found := following()) is not None:
+        number, line = found
+        if line.count('"') % 2:
+            looked: list[tuple[int, str]] = []
+            text = line
+            while len(looked) < _LINES_A_FIELD and (more := following()) is not None:
+                looked.append(more)
+                if whole is not None and whole(fields_of(more[1], delimiter, more[0])):
+                    break
+                text += "\n" + more[1]
+                if not text.count('"') % 2:
+                    line, looked = text, []
+                    break
+            ahead.extendleft(reversed(looked))
+        yield Row(number, fields_of(line, delimiter, number))
+
+
+def split(line: str, delimiter: str) -> list[str]:
+    """Fields of one line; raises `csv.Error` for a field longer than the csv module takes."""
+    if '"' not in line:
+        return line.split(delimiter)
+    return next(csv.reader([line], delimiter=delimiter), [])
+
+
+def unverified(what: str) -> Caution:
+    """The warning of a format of which no real file was at hand when its reader was written."""
+    return Caution(
+        code="unverified",
+        message=f"{what} is read as its documentation says; no file of the tool itself was at hand to check that",
+        effect="compare a few figures with the tool's own report before you rely on them",
+    )
