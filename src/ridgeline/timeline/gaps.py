@@ -1,0 +1,296 @@
+"""The times in which a device did nothing between two pieces of work: what ended before, what the next piece waited for, what the host did meanwhile.
+
+*Waited for*: the last of what the next piece needed. Its launch: ready when the call began, plus the least time that any launch of this device
+took; if that is within the gap, the piece waited for the `launch` (the call had begun before the gap) or for the `host` (it had not).
+Else the piece before it in its queue, or one that a `wait` or `signal` orders before it, whichever ended last: `copy` if that was a copy or a
+fill, `other stream` if it was on another track, and `nothing known` if the queue simply went on.
+
+*Because*: what the thread that launched the next piece did in the gap (without a link: the thread that launched most on the device, or the only
+thread there is). At each moment the innermost event counts: a call that waits is `synchronisation`; one that launches a copy is `copy`; operators and
+calls of the device's library are `launch-bound` if they launch work or lie in an operator that does, and `operator` if not; all within loading data
+is `data loading`, all within the recorder's own work `profiler`. The class with most time wins, and `nothing known` is one of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import DEVICE_WORK, EVENT_KINDS, Gap, Timeline
+
+from .events import Events, devices_of, events_of, is_kind, is_work, links_of, summed, window_of
+from .intervals import Ticks, intersect
+from .nesting import ancestors, inside_of, own_pieces, parents
+from .use import work_of_devices
+
+__all__ = ["BECAUSE", "gaps", "idle_because"]
+
+#: What can fill a gap; of classes with the same time the first one counts.
+BECAUSE = ("synchronisation", "data loading", "launch-bound", "copy", "python", "operator", "profiler", "nothing known")
+_UNKNOWN = BECAUSE.index("nothing known")
+_DEVICE = tuple(EVENT_KINDS.index(kind) for kind in DEVICE_WORK)
+
+
+class _Idle(NamedTuple):
+    """All gaps, shape (g,) each: device, start and end in ticks, the piece before and after, the launch of the next one or −1, and its thread."""
+
+    device: Ticks
+    start: Ticks
+    end: Ticks
+    before: Ticks
+    after: Ticks
+    launch: Ticks
+    thread: Ticks
+
+
+def gaps(t: Timeline, *, most: int = 200, up: Ticks | None = None) -> tuple[tuple[Gap, ...], int]:
+    """(the longest gaps, longest first, how many there are in all).
+
+    Args:
+        t: the timeline.
+        most: how many are told.
+        up: `nesting.parents(t)`, where the caller has them.
+    """
+    events = events_of(t)
+    idle, names = _idle(t, events)
+    count = len(idle.start)
+    if not count:
+        return (), 0
+    order = np.lexsort((idle.start, idle.start - idle.end))[: max(most, 0)]
+    chosen = _Idle(*(column[order] for column in idle))
+    waits = _Waits(t, events)
+    fill = _fill(t, events, chosen, up)
+    origin = window_of(t)[0]
+    return tuple(_gap(t, events, chosen, index, names, waits, fill, origin) for index in range(len(order))), count
+
+
+def idle_because(t: Timeline, up: Ticks | None = None) -> dict[str, dict[str, float]]:
+    """Device → what fills its gaps (`BECAUSE`) → seconds, over all its gaps, moment by moment; they add up to its idle time.
+
+    Args:
+        t: the timeline.
+        up: `nesting.parents(t)`, where the caller has them.
+    """
+    events = events_of(t)
+    idle, names = _idle(t, events)
+    if not len(idle.start):
+        return {}
+    fill = _fill(t, events, idle, up)
+    found: dict[str, dict[str, float]] = {}
+    for device in np.unique(idle.device).tolist():
+        ticks = fill.classes[idle.device == device].sum(axis=0)
+        found[names[device]] = {BECAUSE[at]: int(ticks[at]) * t.tick_s for at in np.argsort(-ticks, kind="stable").tolist() if ticks[at]}
+    return found
+
+
+def _gap(t: Timeline, events: Events, idle: _Idle, index: int, names: tuple[str, ...], waits: _Waits, fill: _Fill, origin: int) -> Gap:
+    duration = int(idle.end[index] - idle.start[index])
+    because = int(fill.classes[index].argmax())
+    activity, ticks = fill.largest(index, because)
+    return Gap(
+        device=names[idle.device[index]],
+        start_s=(int(idle.start[index]) - origin) * t.tick_s,
+        duration_s=duration * t.tick_s,
+        after=t.strings[events.name[idle.before[index]]],
+        before=t.strings[events.name[idle.after[index]]],
+        waiting_for=waits.of(idle, index),
+        because=BECAUSE[because],
+        activity=t.strings[activity] if activity >= 0 else "",
+        covered_share=ticks / duration,
+    )
+
+
+def _idle(t: Timeline, events: Events) -> tuple[_Idle, tuple[str, ...]]:
+    names = devices_of(t)[0]
+    launch = _launch_of(t, len(t))
+    parts = []
+    for name, work in work_of_devices(t, events):
+        start, end, before, after = _between(events, work)
+        thread = np.where(launch[after] >= 0, events.track[launch[after]], _usual_thread(t, events, launch[work]))
+        parts.append(_Idle(np.full(len(start), names.index(name)), start, end, before, after, launch[after], thread))
+    if not parts:
+        return _Idle(*(np.zeros(0, dtype=np.int64) for _ in range(7))), names
+    return _Idle(*(np.concatenate(columns) for columns in zip(*parts, strict=True))), names
+
+
+def _launch_of(t: Timeline, count: int) -> Ticks:
+    """The call that launched each event, −1 where none is known; the first in the file of several."""
+    source, target = links_of(t, "launch")
+    out = np.full(count, -1, dtype=np.int64)
+    out[target[::-1]] = source[::-1]
+    return out
+
+
+def _between(events: Events, work: Ticks) -> tuple[Ticks, Ticks, Ticks, Ticks]:
+    """(start, end) of the gaps of one device, the piece that ended last before each, and the first one after it."""
+    order = work[np.argsort(events.start[work], kind="stable")]
+    start, end = events.start[order], events.end[order]
+    reach = np.maximum.accumulate(end)
+    at = np.flatnonzero(start[1:] > reach[:-1])
+    # The last one to end: where the running maximum rose to what it is at the gap.
+    rose = np.concatenate(([True], end[1:] > reach[:-1]))
+    holder = np.maximum.accumulate(np.where(rose, np.arange(len(order)), 0))
+    return reach[at], start[at + 1], order[holder[at]], order[at + 1]
+
+
+def _usual_thread(t: Timeline, events: Events, launches: Ticks) -> int:
+    known = launches[launches >= 0]
+    if len(known):
+        return int(np.bincount(events.track[known]).argmax())
+    used = np.bincount(events.track, minlength=len(t.tracks))
+    threads = [index for index, track in enumerate(t.tracks) if not track.device and used[index]]
+    return threads[0] if len(threads) == 1 else -1
+
+
+class _Waits:
+    """What a piece of work could have waited for."""
+
+    def __init__(self, t: Timeline, events: Events) -> None:
+        self._t, self._events = t, events
+        source, target = links_of(t, "wait", "signal")
+        order = np.argsort(target, kind="stable")
+        self._source, self._target = source[order], target[order]
+        call, piece = links_of(t, "launch")
+        self._latency = self._least_latency(call, piece)
+        work = np.flatnonzero(is_work(t, events) | is_kind(events, "sync"))
+        self._queue = work[np.lexsort((work, events.start[work], events.track[work]))]
+        self._place = np.full(len(t), -1, dtype=np.int64)
+        self._place[self._queue] = np.arange(len(self._queue))
+
+    def _least_latency(self, call: Ticks, piece: Ticks) -> dict[int, int]:
+        """Device → the least time from the beginning of a call to that of its work: nothing on it ever began sooner."""
+        device = devices_of(self._t)[1][self._events.track[piece]]
+        took = self._events.start[piece] - self._events.start[call]
+        return {int(at): max(int(took[device == at].min()), 0) for at in np.unique(device)}
+
+    def of(self, idle: _Idle, index: int) -> str:
+        """In the words of `Gap.waiting_for`."""
+        begun, call = int(idle.start[index]), int(idle.launch[index])
+        if call >= 0 and int(self._events.start[call]) + self._latency[int(idle.device[index])] > begun:
+            return "launch" if int(self._events.start[call]) <= begun else "host"
+        return self._needed(int(idle.after[index]))
+
+    def _needed(self, piece: int) -> str:
+        """What ended last of what had to end before a piece."""
+        needs = self._ordered_before(piece)
+        place = int(self._place[piece])
+        if place > 0 and self._events.track[self._queue[place - 1]] == self._events.track[piece]:
+            before = int(self._queue[place - 1])
+            # A queue that waits does so for something else: that is what the piece waited for, too.
+            needs += [before, *(self._ordered_before(before) if self._events.kind[before] == EVENT_KINDS.index("sync") else [])]
+        needs = [each for each in needs if self._events.kind[each] in _DEVICE]
+        if not needs:
+            return "nothing known"
+        last = max(needs, key=lambda each: (int(self._events.end[each]), -each))
+        if self._events.kind[last] in (EVENT_KINDS.index("copy"), EVENT_KINDS.index("fill")):
+            return "copy"
+        return "other stream" if self._events.track[last] != self._events.track[piece] else "nothing known"
+
+    def _ordered_before(self, piece: int) -> list[int]:
+        low, high = np.searchsorted(self._target, [piece, piece + 1])
+        found: list[int] = self._source[low:high].tolist()
+        return found
+
+
+class _Fill(NamedTuple):
+    """Ticks of each gap by class, shape (g, classes), and by (gap, class, name) in the order of `key`, shape (p,)."""
+
+    classes: NDArray[np.int64]
+    gap: Ticks
+    kind: Ticks
+    name: Ticks
+    ticks: Ticks
+
+    def largest(self, gap: int, kind: int) -> tuple[int, int]:
+        """(name, ticks) of what fills most of a gap within a class; (−1, 0) for nothing."""
+        low, high = np.searchsorted(self.gap, [gap, gap + 1])
+        mine = np.flatnonzero(self.kind[low:high] == kind) + low
+        if not len(mine):
+            return -1, 0
+        best = mine[self.ticks[mine].argmax()]
+        return int(self.name[best]), int(self.ticks[best])
+
+
+def _fill(t: Timeline, events: Events, idle: _Idle, up: Ticks | None) -> _Fill:
+    """What the threads of the gaps did in them: the innermost event at each moment."""
+    up = parents(t) if up is None else up
+    launching = _launching(t, events, up)
+    found = [_fill_of_thread(t, events, idle, up, thread, launching) for thread in np.unique(idle.thread[idle.thread >= 0]).tolist()]
+    gap, kind, name, ticks = (np.concatenate([part[at] for part in found]) if found else np.zeros(0, dtype=np.int64) for at in range(4))
+    width = len(BECAUSE)
+    classes = summed(gap * width + kind, ticks, len(idle.start) * width).reshape(-1, width)
+    classes[:, _UNKNOWN] += idle.end - idle.start - classes.sum(axis=1)
+    keys = (gap * width + kind) * max(len(t.strings), 1) + name
+    unique, place = np.unique(keys, return_inverse=True)
+    names = max(len(t.strings), 1)
+    return _Fill(classes, unique // (names * width), unique // names % width, unique % names, summed(place, ticks, len(unique)))
+
+
+class _Launching(NamedTuple):
+    """By event, shape (n,): whether it, or something in it, launches work; and whether it launches a copy itself."""
+
+    work: NDArray[np.bool_]
+    copy: NDArray[np.bool_]
+
+
+def _launching(t: Timeline, events: Events, up: Ticks) -> _Launching:
+    call, piece = links_of(t, "launch")
+    working = is_work(t, events)[piece]
+    copies = np.zeros(len(t), dtype=np.bool_)
+    copies[call[working & is_kind(events, "copy", "fill")[piece]]] = True
+    return _Launching(ancestors(up, call[working]), copies)
+
+
+def _fill_of_thread(t: Timeline, events: Events, idle: _Idle, up: Ticks, thread: int, launching: _Launching) -> tuple[Ticks, Ticks, Ticks, Ticks]:
+    """(gap, class, name, ticks) of what one thread did in the gaps that are its."""
+    mine = np.flatnonzero(idle.thread == thread)
+    # Gaps of two devices overlap: one device after the other, so that the gaps are in order and apart.
+    found = [_fill_of_device(t, events, idle, up, thread, launching, mine[idle.device[mine] == device]) for device in np.unique(idle.device[mine])]
+    gap, kind, name, ticks = (np.concatenate([part[at] for part in found]) for at in range(4))
+    return gap, kind, name, ticks
+
+
+def _fill_of_device(
+    t: Timeline, events: Events, idle: _Idle, up: Ticks, thread: int, launching: _Launching, mine: Ticks
+) -> tuple[Ticks, Ticks, Ticks, Ticks]:
+    mine = mine[np.argsort(idle.start[mine], kind="stable")]
+    low, high = idle.start[mine], idle.end[mine]
+    chosen = np.flatnonzero(events.track == thread)
+    chosen = chosen[np.searchsorted(high, events.start[chosen], "right") < np.searchsorted(low, events.end[chosen], "left")]
+    if t.tracks[thread].clock != _clock_of(t, events, idle, mine):
+        chosen = chosen[:0]  # times of two clocks do not compare
+    pieces = own_pieces(events, up, chosen)
+    order = np.argsort(pieces.start, kind="stable")
+    event, start, end = pieces.event[order], pieces.start[order], pieces.end[order]
+    # Of events that overlap in part both have pieces of their own; the one that began first keeps what they share.
+    start = np.maximum(start, np.concatenate((start[:1], np.maximum.accumulate(end)[:-1])))
+    keep = end > start
+    event, start, end = event[keep], start[keep], end[keep]
+    piece_low, piece_high = intersect((start, end), (low, high))
+    source = np.searchsorted(start, piece_low, "right") - 1
+    gap = mine[np.searchsorted(low, piece_low, "right") - 1]
+    event = event[source]
+    return gap, _classes(events, up, launching, event), events.name[event].astype(np.int64), piece_high - piece_low
+
+
+def _clock_of(t: Timeline, events: Events, idle: _Idle, mine: Ticks) -> str:
+    return t.tracks[int(events.track[idle.after[mine[0]]])].clock
+
+
+def _classes(events: Events, up: Ticks, launching: _Launching, event: Ticks) -> Ticks:
+    """Class of what a thread does when each of the events is the innermost one."""
+    unique, place = np.unique(event, return_inverse=True)
+    kind = np.full(len(unique), _UNKNOWN, dtype=np.int64)
+    dispatching = launching.work[unique] | inside_of(up, launching.work & is_kind(events, "operator"), unique)
+    own = {name: events.kind[unique] == EVENT_KINDS.index(name) for name in ("operator", "runtime", "python", "wait")}
+    called = own["operator"] | own["runtime"]
+    kind[called] = BECAUSE.index("operator")
+    kind[called & dispatching] = BECAUSE.index("launch-bound")
+    kind[own["python"]] = BECAUSE.index("python")
+    kind[own["wait"]] = BECAUSE.index("synchronisation")
+    kind[launching.copy[unique] & (own["runtime"] | own["wait"])] = BECAUSE.index("copy")
+    kind[inside_of(up, is_kind(events, "input"), unique)] = BECAUSE.index("data loading")
+    kind[inside_of(up, is_kind(events, "profiler"), unique)] = BECAUSE.index("profiler")
+    return kind[place]
