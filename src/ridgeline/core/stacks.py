@@ -20,7 +20,8 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
         function: its name as the file gives it; `[unknown]` where it gives none.
         file: source file, null if not known; line: of the function, or the line that ran where the format tells only that.
         library: shared object or module; empty if not known.
-        kind: `python`, `native`, `kernel` (of the operating system), `inlined`, `runtime` (of a JIT or a virtual machine), empty if not known.
+        kind: `python`, `native`, `kernel` (of the operating system), `inlined`, `runtime` (of a JIT or a virtual machine),
+            `process` (the process or thread at the root of its stacks: no function), empty if not known.
     """
 
     function: str
