@@ -2,9 +2,9 @@
 
     python tests/fuzz/run.py chrome --seconds 1200
 
-Needs atheris (`pip install atheris`), which no test does. Whatever is raised but a `ReadError` is a finding: its input is kept under `build/fuzz`, one
-for each place, with the traceback beside it, and fuzzing goes on. An input that hangs or takes too much memory ends the run and is kept too. Findings
-and a choice of the inputs that took new branches go to `corpus/FORMAT.jsonl`, which `test_corpus.py` replays.
+Needs atheris (`pip install atheris`), which no test does. Whatever is raised but a `ReadError` is a finding: its input is kept under `build/fuzz`,
+one for each place, with the traceback beside it, and fuzzing goes on. An input that hangs or takes too much memory ends the run and is kept too.
+Findings, and a choice of the inputs that took new branches, go to `corpus/FORMAT.jsonl`, which `test_corpus.py` replays.
 """
 
 from __future__ import annotations
