@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from timeline.building import HOST, stream, timeline_of
 from hypothesis import strategies as st
 
 from ridgeline.core import Timeline, Track
+from timeline.building import HOST, stream, timeline_of
 
 SECOND = Track(name="thread 2", role="thread", process="1", thread="2")
 OTHER_GPU = stream(7, device=1)

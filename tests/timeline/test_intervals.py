@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ridgeline.core import UsageError
-from ridgeline.timeline.intervals import merge, union_length
+from ridgeline.timeline.intervals import (
+    covered_before,
+    grouped_merge,
+    grouped_union,
+    intersect,
+    merge,
+    overlap_length,
+    subtract,
+    twice_covered,
+    union_length,
+)
 
 INTERVALS = st.lists(st.tuples(st.integers(-200, 200), st.integers(0, 60)), max_size=40)
 
@@ -86,3 +96,48 @@ def test_seconds_stay_seconds() -> None:
 def test_what_is_no_interval_is_refused(starts: list[object], ends: list[object]) -> None:
     with pytest.raises(UsageError):
         union_length(starts, ends)  # type: ignore[arg-type]
+
+
+GROUPED = st.lists(st.tuples(st.integers(0, 4), st.integers(-200, 200), st.integers(0, 60)), max_size=40)
+
+
+def marked(intervals: list[tuple[int, int]]) -> set[int]:
+    return {tick for start, length in intervals for tick in range(start, start + length)}
+
+
+def all_of(merged: tuple[np.ndarray, np.ndarray]) -> set[int]:
+    return {tick for start, end in zip(*(part.tolist() for part in merged), strict=True) for tick in range(start, end)}
+
+
+@given(INTERVALS, INTERVALS)
+def test_common_and_remaining_parts_agree_with_marking_every_tick(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> None:
+    a, b = merge(*split(one)), merge(*split(other))
+    assert all_of(intersect(a, b)) == marked(one) & marked(other)
+    assert all_of(subtract(a, b)) == marked(one) - marked(other)
+    assert overlap_length(a, b) == len(marked(one) & marked(other))
+    assert overlap_length(a, b) + int((subtract(a, b)[1] - subtract(a, b)[0]).sum()) == union_length(*split(one))
+
+
+@given(INTERVALS)
+def test_what_is_covered_twice_agrees_with_counting_at_every_tick(intervals: list[tuple[int, int]]) -> None:
+    counts = [tick for start, length in intervals for tick in range(start, start + length)]
+    starts, ends = (np.array(part, dtype=np.int64) for part in split(intervals))
+    assert all_of(twice_covered(starts, ends)) == {tick for tick in counts if counts.count(tick) > 1}
+
+
+@given(INTERVALS, st.lists(st.integers(-250, 300), max_size=9))
+def test_what_is_covered_before_a_tick_agrees_with_counting(intervals: list[tuple[int, int]], ticks: list[int]) -> None:
+    found = covered_before(merge(*split(intervals)), ticks).tolist()
+    assert found == [sum(tick < at for tick in marked(intervals)) for at in ticks]
+
+
+@given(GROUPED, st.sampled_from([1, 2**54]))
+def test_groups_are_merged_as_if_each_were_alone(rows: list[tuple[int, int, int]], factor: int) -> None:
+    groups = np.array([row[0] for row in rows], dtype=np.int64)
+    starts, ends = (factor * np.array(part, dtype=np.int64) for part in split([row[1:] for row in rows]))
+    group, low, high = grouped_merge(groups, starts, ends)
+    for each in range(5):
+        alone = merge(starts[groups == each], ends[groups == each])
+        assert (low[group == each].tolist(), high[group == each].tolist()) == (alone[0].tolist(), alone[1].tolist())
+    unions = grouped_union(groups, starts, ends, 5).tolist()
+    assert unions == [union_length(starts[groups == each], ends[groups == each]) for each in range(5)]

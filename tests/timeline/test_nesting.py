@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import given
-from timeline.building import HOST, stream, timeline_of
-from timeline.generated import ticks_of, timelines, track_of
 
 from ridgeline.core import Timeline
 from ridgeline.timeline.events import events_of
 from ridgeline.timeline.nesting import ancestors, inside_of, outermost, own_pieces, own_ticks, parents, partly_overlapping
+from timeline.building import HOST, stream, timeline_of
+from timeline.generated import ticks_of, timelines, track_of
 
 
 def spans(*pairs: tuple[int, int]) -> Timeline:

@@ -35,11 +35,12 @@ def events_of(t: Timeline) -> Events:
     """The columns of a timeline.
 
     Raises:
-        UsageError: ticks that leave 63 bits.
+        UsageError: ticks beyond ±2⁶².
     """
     start, duration = t.start_tick.values, t.duration_tick.values
-    if len(t) and (int(start.max()) + int(duration.max()) > np.iinfo(np.int64).max or int(start.min()) < -(2**62)):
-        raise UsageError("ticks below 2**63", found=f"{start.max()} + {duration.max()}", remedy="subtract an origin first")
+    # Differences of any two of them must fit 63 bits.
+    if len(t) and (int(start.max()) + int(duration.max()) > 2**62 or int(start.min()) < -(2**62)):
+        raise UsageError("ticks within ±2**62", found=f"{start.min()} … {start.max()} + {duration.max()}", remedy="subtract an origin first")
     start = start.astype(np.int64, copy=False)
     kind = np.zeros(len(t), dtype=np.uint8) if t.kind is None else t.kind.values
     return Events(start, start + duration.astype(np.int64, copy=False), kind, t.name.values, t.track.values)

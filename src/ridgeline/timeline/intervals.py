@@ -185,7 +185,7 @@ def grouped_merge(groups: NDArray[Any], starts: Ticks, ends: Ticks) -> tuple[NDA
     group, low, high = groups[order], starts[order], ends[order]
     first = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
     least, most = low[first], np.maximum.reduceat(high, first)
-    if float((most - least).astype(np.float64).sum()) + len(first) > _ROOM:
+    if float((most.astype(np.float64) - least.astype(np.float64)).sum()) + len(first) > _ROOM:
         return _merged_by_rank(groups, starts, ends)
     # Every group is moved past the one before it, so that one running maximum serves them all.
     sizes = np.diff(np.concatenate((first, [len(low)])))
