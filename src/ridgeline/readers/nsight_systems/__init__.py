@@ -1,0 +1,5 @@
+"""Nsight Systems' SQLite export to a timeline."""
+
+from .reader import NsightSystems
+
+__all__ = ["NsightSystems"]
