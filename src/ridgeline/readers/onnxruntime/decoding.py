@@ -1,0 +1,141 @@
+"""The events of an onnxruntime profile, decoded piece by piece straight from the file, whatever is broken in it.
+
+This module decides what is an event. The file is an array with one event a line; each begins with its category, so a piece of the file is cut before
+the last beginning in it, and reading goes on at the next beginning after damage. Versions before 1.17 wrote names raw: quotes, backslashes and line
+ends within them make no JSON, and such an event is taken apart at its fixed fields.
+Source: `onnxruntime/core/common/profiler.cc` of 1.0 to 1.32, as written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from ..source import Damaged, Source
+
+__all__ = ["CAP", "Event", "Events", "decode"]
+
+#: onnxruntime records this many events and no more.
+CAP = 1_000_000
+_START = re.compile(rb'\{\s*"cat"\s*:')
+_RAW = re.compile(
+    rb'\{"cat" ?: ?"(\w{1,40})","pid" ?: ?(-?\d{1,19}),"tid" ?: ?(-?\d{1,19}),"dur" ?: ?(-?\d{1,19}),"ts" ?: ?(-?\d{1,19}),"ph" ?: ?"X",'
+    rb'"name" ?: ?"(.{0,65536}?)","args" ?: ?\{(.*)\}\s*\}\s*\Z',
+    re.DOTALL,
+)
+_FIELD = re.compile(rb'"(op_name|provider|node_index|output_size)" ?: ?"([^"\\]{0,400})"')
+
+
+class _Arguments(msgspec.Struct):
+    op_name: str = ""
+    provider: str = ""
+    node_index: str | int = -1
+    output_size: str | int = -1
+    input_type_shape: msgspec.Raw | None = None
+    stream: str | int = ""
+    device: str | int = ""
+
+
+class Event(msgspec.Struct):
+    """One event as it is written; null where a field is missing."""
+
+    cat: str
+    name: str
+    ts: int | float | None = None
+    dur: int | float | None = None
+    pid: int | str = 0
+    tid: int | str = 0
+    ph: str = "X"
+    args: _Arguments = msgspec.field(default_factory=_Arguments)
+
+
+class Events(msgspec.Struct):
+    """What was decoded.
+
+    Args:
+        broken: pieces that gave no event; first_broken: byte of the first; mended: events with a raw name that were taken apart by hand.
+        cut: why the file could not be read to its end; empty if it could. ended: whether the array was closed.
+    """
+
+    events: list[Event] = []
+    broken: int = 0
+    first_broken: int = 0
+    mended: int = 0
+    cut: str = ""
+    ended: bool = False
+
+
+def decode(source: Source) -> Events:
+    """All events of a file, in its order."""
+    found = Events()
+    rest, offset = b"", 0
+    try:
+        for piece in source.pieces():
+            data = rest + piece
+            starts = [match.start() for match in _START.finditer(data, max(0, len(data) - 2**20))]
+            # Without a beginning in its last MiB there is nothing to keep: an event is no longer than a line.
+            cut = starts[-1] if starts else len(data)
+            _take(data[:cut], offset, found)
+            rest, offset = data[cut:], offset + cut
+    except Damaged as error:
+        found.cut = str(error)
+    _take(rest, offset, found)
+    found.ended = rest.rstrip().endswith(b"]")
+    return found
+
+
+def _take(data: bytes, offset: int, found: Events) -> None:
+    """The events of a piece that begins with one (or with the array)."""
+    body = data.strip(b" \t\r\n,[]\xef\xbb\xbf\x00")
+    if not body:
+        return
+    try:
+        # The array's bracket may have been stripped from the end of an object that is whole.
+        found.events += _WHOLE.decode(b"[" + body + b"]")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        for at, piece in _pieces(data):
+            _one(piece, offset + at, found)
+
+
+def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
+    starts = [match.start() for match in _START.finditer(data)]
+    if not starts and data.strip(b" \t\r\n,[]"):
+        yield 0, data
+    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+        yield start, data[start : data.rfind(b"}", start, end) + 1]
+
+
+def _one(piece: bytes, at: int, found: Events) -> None:
+    try:
+        found.events.append(_SINGLE.decode(piece))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        mended = _mended(piece)
+        if mended is not None:
+            found.events.append(mended)
+            found.mended += 1
+        else:
+            found.first_broken = found.first_broken if found.broken else at
+            found.broken += 1
+
+
+def _mended(piece: bytes) -> Event | None:
+    """An event whose name was written raw."""
+    match = _RAW.match(piece)
+    if match is None:
+        return None
+    fields = {name.decode(): value.decode("utf-8", "replace") for name, value in _FIELD.findall(match[7])}
+    return Event(
+        cat=match[1].decode(),
+        pid=int(match[2]),
+        tid=int(match[3]),
+        dur=int(match[4]),
+        ts=int(match[5]),
+        name=match[6].decode("utf-8", "replace"),
+        args=_Arguments(**fields),
+    )
+
+
+_WHOLE = msgspec.json.Decoder(list[Event])
+_SINGLE = msgspec.json.Decoder(Event)
