@@ -1,7 +1,7 @@
 """The events of an onnxruntime profile, decoded piece by piece straight from the file, whatever is broken in it.
 
 This module decides what is an event. The file is an array with one event a line; each begins with its category, so a piece of the file is cut before
-the last beginning in it, and reading goes on at the next beginning after damage. Versions before 1.17 wrote names raw: quotes, backslashes and line
+the last beginning in it, and reading goes on at the next beginning after damage. Older versions wrote names raw: quotes, backslashes and line
 ends within them make no JSON, and such an event is taken apart at its fixed fields.
 Source: `onnxruntime/core/common/profiler.cc` of 1.0 to 1.32, as written.
 """
@@ -33,7 +33,7 @@ class _Arguments(msgspec.Struct):
     provider: str = ""
     node_index: str | int = -1
     output_size: str | int = -1
-    input_type_shape: msgspec.Raw | None = None
+    input_type_shape: msgspec.Raw = msgspec.Raw(b"")
     stream: str | int = ""
     device: str | int = ""
 

@@ -128,7 +128,7 @@ def _cautions(found: Events, nodes: Nodes) -> list[Caution]:
         message = found.cut or "the array is not closed: the session was not ended with end_profiling, or the file is cut short"
         cautions.append(Caution(code="cut-short", message=message, effect="events at its end are missing"))
     if found.mended:
-        message = f"{found.mended} events have names that make no JSON (versions before 1.17 wrote them raw)"
+        message = f"{found.mended} events have names that make no JSON (older versions wrote them raw)"
         cautions.append(Caution(code="raw-names", message=message, effect="of these only times, kind and provider were read"))
     total = int(nodes.own.sum())
     lost = len(nodes)
@@ -220,5 +220,5 @@ def _made(key: tuple[str, ...]) -> Track:
 
 
 def _shapes(event: Event) -> str:
-    raw = event.args.input_type_shape
-    return bytes(raw).decode("utf-8", "replace") if raw is not None and len(bytes(raw)) < 4096 else ""
+    raw = bytes(event.args.input_type_shape)
+    return raw.decode("utf-8", "replace") if len(raw) < 4096 else ""
