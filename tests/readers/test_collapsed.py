@@ -67,10 +67,11 @@ def test_two_numbers_are_before_and_after(tmp_path: Path) -> None:
     assert paths(after) == {("a", "b"): 5}
 
 
-@pytest.mark.parametrize("encode", [lambda text: text.replace("\n", "\r\n").encode(), lambda text: text.encode("utf-16"), lambda text: b"\xef\xbb\xbf" + text.encode()])  # fmt: skip
-def test_line_ends_and_encodings_change_nothing(tmp_path: Path, encode: object) -> None:
+@pytest.mark.parametrize("form", ["windows", "utf-16", "utf-8-sig"])
+def test_line_ends_and_encodings_change_nothing(tmp_path: Path, form: str) -> None:
     text = "a;b µ;c 1\na;b µ 5\n"
-    assert paths(_read(tmp_path, encode(text)).stacks[0]) == {("a", "b µ", "c"): 1, ("a", "b µ"): 5}  # type: ignore[operator]
+    data = text.replace("\n", "\r\n").encode() if form == "windows" else text.encode(form)
+    assert paths(_read(tmp_path, data).stacks[0]) == {("a", "b µ", "c"): 1, ("a", "b µ"): 5}
 
 
 def test_limits_refuse_with_a_word(tmp_path: Path) -> None:

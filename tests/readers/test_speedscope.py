@@ -18,13 +18,14 @@ from .stack_paths import paths
 
 _FRAMES = [{"name": "a"}, {"name": "b", "file": "b.py", "line": 7}, {"name": "c"}]
 _SAMPLES: dict[str, Any] = {
-    "type": "sampled", "name": "one", "unit": "milliseconds", "startValue": 0, "endValue": 14, "samples": [[0, 1, 2], [0, 1], [0, 1, 2]], "weights": [1, 5, 2.5],
+    "type": "sampled", "name": "one", "unit": "milliseconds", "startValue": 0, "endValue": 14, "samples": [[0, 1, 2], [0, 1], [0, 1, 2]],
+    "weights": [1, 5, 2.5],
 }  # fmt: skip
 _EVENTS: dict[str, Any] = {
     "type": "evented", "name": "two", "unit": "microseconds", "startValue": 0, "endValue": 14,
     "events": [
-        {"type": "O", "frame": 0, "at": 0}, {"type": "O", "frame": 1, "at": 2}, {"type": "C", "frame": 1, "at": 5}, {"type": "O", "frame": 2, "at": 5},
-        {"type": "C", "frame": 2, "at": 5.25}, {"type": "C", "frame": 0, "at": 14},
+        {"type": "O", "frame": 0, "at": 0}, {"type": "O", "frame": 1, "at": 2}, {"type": "C", "frame": 1, "at": 5},
+        {"type": "O", "frame": 2, "at": 5}, {"type": "C", "frame": 2, "at": 5.25}, {"type": "C", "frame": 0, "at": 14},
     ],
 }  # fmt: skip
 
@@ -103,5 +104,5 @@ def test_weights_that_are_none_are_left_out(tmp_path: Path) -> None:
 
 
 def test_damaged_json_names_the_byte(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="byte|truncated"):
+    with pytest.raises(ReadError, match=r"byte|truncated"):
         _read(tmp_path, _file(_SAMPLES)[:-20])

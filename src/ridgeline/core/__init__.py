@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from .series import Better, LeftOut, Series, SeriesSet
     from .site import Site
     from .space import Evaluate, Parameter, Space, Trial
-    from .stacks import Frame, Stacks
+    from .stacks import Frame, FrameChange, Stacks
     from .stages import Stage, StageLine, StageTable
     from .target_info import TargetInfo
     from .timeline import DEVICE_WORK, EVENT_KINDS, LINK_KINDS, CounterTrack, Links, Marks, Timeline, Track
@@ -145,7 +145,7 @@ _HOMES = {
     "series": "Better LeftOut Series SeriesSet",
     "site": "Site",
     "space": "Evaluate Parameter Space Trial",
-    "stacks": "Frame Stacks",
+    "stacks": "Frame FrameChange Stacks",
     "stages": "Stage StageLine StageTable",
     "target_info": "TargetInfo",
     "timeline": "DEVICE_WORK EVENT_KINDS LINK_KINDS CounterTrack Links Marks Timeline Track",
@@ -165,7 +165,7 @@ __all__ = [
     "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial", "ChangedKey",
     "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "Cost", "CounterTrack", "Counters", "CriticalPath",
     "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "Evidence", "Excluded", "Experiment", "Facts",
-    "Figure", "Finding", "Frame", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph", "GroundTruth", "Growth", "HistoryChange",
+    "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph", "GroundTruth", "Growth", "HistoryChange",
     "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency", "IterationReport", "KernelCounts",
     "KernelTable", "LaneUse", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode",
     "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead",

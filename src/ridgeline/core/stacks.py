@@ -1,4 +1,4 @@
-"""`Stacks`: sampled or traced call stacks as a tree, with the weight that ended at each node.
+"""`Stacks`: sampled or traced call stacks as a tree, with the weight that ended at each node; `FrameChange`: a function in two of them.
 
 A tree of nodes and not a list of samples: a profile of a million samples has some thousand different stacks.
 """
@@ -10,7 +10,7 @@ import msgspec
 from .column import Column
 from .errors import UsageError
 
-__all__ = ["Frame", "Stacks"]
+__all__ = ["Frame", "FrameChange", "Stacks"]
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,3 +80,23 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=
 
     def __len__(self) -> int:
         return len(self.parent)
+
+
+class FrameChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A function in two profiles of one program, before and after in each pair.
+
+    Args:
+        function, file, library: as in `Frame`.
+        own: weight that ended in it; own_share, total_share: of the whole of each profile.
+        change: of the own share: `appeared`, `vanished`, `grew`, `shrank`, `neutral`, or `inconclusive` where the samples are too few to tell.
+        difference_ci: interval of the difference of the own shares, after less before; null where no number of samples is known.
+    """
+
+    function: str
+    own: tuple[float, float]
+    own_share: tuple[float, float]
+    total_share: tuple[float, float]
+    change: str
+    file: str | None = None
+    library: str = ""
+    difference_ci: tuple[float, float] | None = None
