@@ -1,0 +1,345 @@
+"""Columns to a `Timeline`: pairs joined, kinds named, what cannot be believed left out, links drawn.
+
+This module decides which events count. A duration is impossible where it is more than a thousand times all else that the trace holds (its other
+durations and the time over which events start) and more than a minute; device work at time 0 without a duration is a record that was never filled in.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core.caution import Caution
+from ridgeline.core.column import Column
+from ridgeline.core.timeline import DEVICE_WORK, CounterTrack, Marks, Timeline
+from ridgeline.core.timeline import Links as TimelineLinks
+from ridgeline.core.units import format_quantity
+
+from .columns import Columns
+from .events import ABSENT
+from .flows import Spans
+from .kineto import CLASSES, KIND, kind_of_name
+from .launches import FLOW, SIGNAL, Links, Recorded, linked
+from .matching import Groups
+from .pairs import paired
+from .tracks import Lane, lanes_of
+
+__all__ = ["Built", "build"]
+
+Ints = NDArray[np.int64]
+_TICK_S = 1e-9
+_TIMES = 1000
+_LEAST_IMPOSSIBLE = 60 * 10**9
+_WORK = np.array([KIND[kind] for kind in DEVICE_WORK])
+_STEP = re.compile(r"(\d+)")
+#: Flows that only repeat what correlations say.
+_REPEATED = {"ac2g", "async", "async_gpu", "async_cpu_to_gpu"}
+_WAITS_OF_FRAMEWORKS = re.compile(r"wait for completion|BlockUntilReady|BlockHostUntil|\bAwait\b|SynchronizeAllActivity", re.IGNORECASE)
+
+
+class Built:
+    """A timeline in the making: rows of spans, then what is known between them."""
+
+    def __init__(self, columns: Columns, rank: int | None) -> None:
+        self.columns = columns
+        self.lanes: list[Lane] = []
+        self.warnings: list[Caution] = []
+        self._rank = rank
+        self._rows: dict[str, NDArray[Any]] = {}
+        self._sparse: dict[str, tuple[Ints, NDArray[Any]]] = {}
+
+    def timeline(self) -> Timeline:
+        """Put it together."""
+        columns = self.columns
+        self._rows = {name: grown.array() for name, grown in columns.spans.items()}
+        self._sparse = {name: (row.array(), value.array()) for name, (row, value) in columns.sparse.items()}
+        self._pair("begin", "end")
+        self._pair("begin_async", "end_async")
+        self.lanes = lanes_of(columns, self._rank)
+        self._rows["kind"] = self._kinds()
+        self._believed()
+        links = self._links()
+        return self._assembled(links)
+
+    # ── rows ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pair(self, opening: str, closing: str) -> None:
+        begin = {name: grown.array() for name, grown in self.columns.points[opening].items()}
+        end = {name: grown.array() for name, grown in self.columns.points[closing].items()}
+        if not len(begin["time"]) and not len(end["time"]):
+            return
+        # An end without a name (an empty text) closes whatever began last.
+        nameless = self.columns.names.get("", self.columns.names.get(None, -1))
+        end_name = np.where(end["name"] == nameless, -1, end["name"])
+        pairs = paired(*(begin[name] for name in ("key", "time", "event", "name")), *(end[name] for name in ("key", "time", "event")), end_name)
+        for reason, rows, events in (("a begin without an end", pairs.open_begins, begin), ("an end without a begin", pairs.surplus_ends, end)):
+            if len(rows):
+                self.columns.exclude(reason, f"event {int(events['event'][rows].min()) + 1}", len(rows))
+        first, last = pairs.begin, pairs.end
+        added = {
+            "start": begin["time"][first], "duration": end["time"][last] - begin["time"][first], "name": begin["name"][first],
+            "slot": begin["slot"][first], "cls": begin["cls"][first], "event": begin["event"][first],
+        }  # fmt: skip
+        self._rows = {name: np.concatenate([values, added[name].astype(values.dtype)]) for name, values in self._rows.items()}
+
+    def _kinds(self) -> NDArray[np.int8]:
+        """The kind of each row: by its class, by its lane where its class says nothing, and by its name within some."""
+        by_class = np.zeros(len(CLASSES), np.int8)
+        for each in CLASSES.values():
+            by_class[each.number] = each.kind
+        kind = by_class[self._rows["cls"]]
+        by_slot = np.array([lane.kind for lane in self.lanes], np.int8) if self.lanes else np.empty(0, np.int8)
+        of_slot = by_slot[self._rows["slot"]]
+        kind = np.where((of_slot >= 0) & (kind == KIND["other"]), of_slot, kind).astype(np.int8)
+        names = self.columns.names.all
+        framework = any(lane.framework for lane in self.lanes)
+        refined = np.arange(len(names))
+        for wanted in ("compute", "runtime", "annotation", "operator"):
+            rows = np.flatnonzero(kind == KIND[wanted])
+            if len(rows):
+                used = np.flatnonzero(np.bincount(self._rows["name"][rows], minlength=len(names)))
+                refined[used] = [self._named(KIND[wanted], names[number], framework) for number in used.tolist()]
+                kind[rows] = refined[self._rows["name"][rows]]
+        return kind
+
+    def _named(self, kind: int, name: str, framework: bool) -> int:
+        if framework and kind == KIND["operator"]:
+            if name.startswith("$"):
+                return KIND["python"]
+            if _WAITS_OF_FRAMEWORKS.search(name):
+                return KIND["wait"]
+        return kind_of_name(kind, name)
+
+    # ── what is left out ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _believed(self) -> None:
+        """Leave out times that cannot be true."""
+        start, duration, kind = self._rows["start"], self._rows["duration"], self._rows["kind"]
+        if not len(start):
+            return
+        unfilled = np.isin(kind, _WORK) & (start == 0) & (duration == 0)
+        impossible = _impossible(start, duration)
+        astray = _astray(start) & ~unfilled & ~impossible
+        if unfilled.any():
+            self._say_both_windows(unfilled, impossible | astray)
+        for reason, rows in (
+            ("impossible duration", impossible),
+            ("a start of 0, far from all others", astray),
+            ("device work at time 0 without a duration", unfilled),
+        ):
+            if rows.any():
+                first = int(np.argmax(rows))
+                self.columns.exclude(reason, f"event {int(self._rows['event'][first]) + 1}", int(rows.sum()))
+        left_out = unfilled | impossible | astray
+        if left_out.any():
+            self._keep(~left_out)
+
+    def _keep(self, kept: NDArray[np.bool_]) -> None:
+        renumbered = np.cumsum(kept) - 1
+        self._rows = {name: values[kept] for name, values in self._rows.items()}
+        for name, (row, value) in self._sparse.items():
+            there = kept[row]
+            self._sparse[name] = (renumbered[row[there]], value[there])
+
+    def _say_both_windows(self, unfilled: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> None:
+        rows = self._rows
+        work = np.isin(rows["kind"], _WORK) & ~wrong
+        devices = np.array([lane.track.device for lane in self.lanes])[rows["slot"]]
+        for device in np.unique(devices[unfilled]).tolist():
+            own = work & (devices == device)
+            spans = []
+            for chosen in (own & ~unfilled, own):
+                spans.append(int((rows["start"] + rows["duration"])[chosen].max() - rows["start"][chosen].min()) if chosen.any() else 0)
+            without, with_them = (format_quantity(span * _TICK_S, "s") for span in spans)
+            count = int((unfilled & (devices == device)).sum())
+            message = f"{count} pieces of work of {device} at time 0 without a duration are left out: its window is {without} without them, {with_them} with"
+            self.warnings.append(Caution(code="unfilled-records", message=message, effect="idle time depends on which window is meant"))
+
+    # ── links ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _links(self) -> Links:
+        parts = []
+        if self.columns.known or "correlation" in self._sparse:
+            parts.append(self._recorded_links())
+        if any(len(grown["time"].array()) for group, grown in self.columns.points.items() if group.startswith("flow")):
+            parts.append(self._flow_links())
+        empty = np.empty(0, np.int64)
+        return Links(*(np.concatenate([empty, *(getattr(part, field) for part in parts)]).astype(np.int64) for field in Links._fields))
+
+    def _full(self, name: str) -> Ints:
+        full = np.full(len(self._rows["start"]), ABSENT)
+        if name in self._sparse:
+            row, value = self._sparse[name]
+            full[row] = value
+        return full
+
+    def _recorded_links(self) -> Links:
+        rows, kind = self._rows, self._rows["kind"]
+        on_device = np.array([bool(lane.track.device) and lane.track.role == "queue" for lane in self.lanes], np.bool_)[rows["slot"]]
+        calls = np.isin(kind, (KIND["runtime"], KIND["wait"])) & ~on_device
+        if any(lane.framework for lane in self.lanes):
+            calls = ~on_device
+        syncs = np.flatnonzero((kind == KIND["sync"]) & ~on_device)
+        links, skew, unlinked = linked(Recorded(
+            start=rows["start"], end=rows["start"] + rows["duration"], track=rows["slot"].astype(np.int64), correlation=self._full("correlation"),
+            external=self._full("external"), calls=np.flatnonzero(calls), work=np.flatnonzero(np.isin(kind, _WORK) & on_device),
+            operators=np.flatnonzero(kind == KIND["operator"]), waits=np.flatnonzero(kind == KIND["wait"]), syncs=syncs, **self._syncs(syncs), absent=ABSENT,
+        ))  # fmt: skip
+        if skew.early:
+            longest = format_quantity(skew.longest * _TICK_S, "s")
+            message = f"{skew.early} of {skew.launches} pieces of device work start before the call that launched them, by up to {longest}"
+            effect = f"the clocks of host and device differ by at least {longest}: no delay between launch and start can be told"
+            self.warnings.append(Caution(code="clock-skew", message=message, effect=effect))
+        if unlinked and skew.launches:
+            message = f"{unlinked} of {unlinked + skew.launches} pieces of device work have no call that launched them in the file"
+            self.warnings.append(Caution(code="unlinked-work", message=message, effect="what started them cannot be told; they count as work all the same"))
+        return links
+
+    def _syncs(self, syncs: Ints) -> dict[str, Any]:
+        """What each synchronisation record says, its streams as slots."""
+        names = self.columns.names.all
+        kind, stream, record = (self._full(name)[syncs] for name in ("sync_kind", "wait_stream", "record"))
+        slots = list(self.columns.slots)
+        queues = {(slot.device, slot.thread): number for number, slot in enumerate(slots) if slot.where == "queue"}
+        own = [slots[number] for number in self._rows["slot"][syncs].tolist()]
+        kinds = [names[number] if number >= 0 else "" for number in kind.tolist()]
+        source = [
+            queues.get((slot.device, names[number] if number >= 0 else slot.thread), -1) for slot, number in zip(own, stream.tolist(), strict=True)
+        ]
+        target = [queues.get((slot.device, slot.thread), -1) for slot in own]
+        return {
+            "sync_kind": kinds, "sync_source": np.array(source, np.int64), "sync_target": np.array(target, np.int64), "sync_record": record,
+        }  # fmt: skip
+
+    def _flow_links(self) -> Links:
+        points = {group: {name: grown.array() for name, grown in self.columns.points[group].items()} for group in ("flow_start", "flow_step", "flow_end")}
+        spans = Spans(self._rows["slot"].astype(np.int64), self._rows["start"], self._rows["start"] + self._rows["duration"])
+        starts, steps, ends = (self._flow_points(points[group]) for group in ("flow_start", "flow_step", "flow_end"))
+        at_end = np.where(ends["key"] % 2 == 1, spans.enclosing(ends["slot"], ends["time"]), spans.next(ends["slot"], ends["time"]))
+        at_start, at_step = (spans.enclosing(each["slot"], each["time"]) for each in (starts, steps))
+        key, time = (np.concatenate([starts[name], steps[name]]) for name in ("key", "time"))
+        bound = np.concatenate([at_start, at_step])
+        target_key, target_time = (np.concatenate([steps[name], ends[name]]) for name in ("key", "time"))
+        target = np.concatenate([at_step, at_end])
+        # A step leads on from what came before it, not from itself.
+        asked = target_time - np.concatenate([np.ones(len(steps["time"]), np.int64), np.zeros(len(ends["time"]), np.int64)])
+        source = Groups(key // 2, time).latest_or_first(target_key // 2, asked)
+        meaning = np.concatenate([starts["cls"], steps["cls"]])
+        found = source >= 0
+        source_row = bound[np.maximum(source, 0)] if len(bound) else source
+        good = found & (source_row >= 0) & (target >= 0) & (source_row != target)
+        if len(target) > int(good.sum()):
+            self.warnings.append(Caution(code="loose-arrows", message=f"{len(target) - int(good.sum())} of {len(target)} arrows lead from or to no event"))
+        kind = np.where(meaning[np.maximum(source, 0)] == 1, SIGNAL, FLOW) if len(meaning) else source
+        return Links(source_row[good], target[good], kind[good])
+
+    def _flow_points(self, points: dict[str, NDArray[Any]]) -> dict[str, Ints]:
+        """Flow events but those that repeat launches; `cls`: 1 where the category says that what is behind the arrow needs what is before it."""
+        categories = {number: key[0] for key, number in self.columns.keys.items()}
+        of_key = [categories[number] for number in (points["key"] // 2).tolist()]
+        repeated = np.array([self.columns.known and each in _REPEATED for each in of_key], np.bool_)
+        needs = np.array([each == "fwdbwd" for each in of_key], np.int64)
+        found = {name: points[name].astype(np.int64)[~repeated] for name in ("key", "time", "slot")}
+        return {**found, "cls": needs[~repeated]}
+
+    # ── the whole ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _assembled(self, links: Links) -> Timeline:
+        rows, names = self._rows, self.columns.names.all
+        numbers, texts = self._numbers(), self._texts()
+        marks = {name: grown.array() for name, grown in self.columns.points["mark"].items()}
+        kinds = None if not self.columns.known and not any(lane.kind >= 0 for lane in self.lanes) and not rows["kind"].any() else rows["kind"]
+        return Timeline(
+            tick_s=_TICK_S,
+            start_tick=Column(rows["start"], "1"),
+            duration_tick=Column(rows["duration"], "1"),
+            name=Column(rows["name"], "1"),
+            track=Column(rows["slot"], "1"),
+            strings=tuple(names),
+            tracks=tuple(lane.track for lane in self.lanes),
+            kind=Column(kinds, "1") if kinds is not None else None,
+            links=_timeline_links(links),
+            numbers=numbers,
+            texts=texts,
+            marks=Marks(tick=Column(marks["time"], "1"), name=Column(marks["name"], "1"), track=Column(marks["slot"], "1")) if len(marks["time"]) else None,
+            counters=self._counters(),
+        )
+
+    def _numbers(self) -> dict[str, Column]:
+        found = {}
+        n = len(self._rows["start"])
+        for name, unit, dtype, divisor in (("bytes", "B", np.int64, 1), ("occupancy", "1", np.float32, 100), ("graph", "1", np.int64, 1)):
+            if name in self._sparse and len(self._sparse[name][0]):
+                full = np.full(n, -1, dtype)
+                row, value = self._sparse[name]
+                full[row] = np.maximum(value / divisor if divisor != 1 else value, -1)
+                found[name] = Column(full, unit)
+        steps = np.flatnonzero(self._rows["kind"] == KIND["iteration"])
+        if len(steps):
+            full = np.full(n, -1, np.int64)
+            texts = [self.columns.names.all[number] for number in self._rows["name"][steps].tolist()]
+            full[steps] = [int(found_number.group(1)[:15]) if (found_number := _STEP.search(text)) else -1 for text in texts]
+            found["iteration"] = Column(full, "1")
+        return found
+
+    def _texts(self) -> dict[str, Column]:
+        found = {}
+        for name in ("shapes", "types"):
+            if name in self._sparse:
+                full = np.full(len(self._rows["start"]), -1, np.int32)
+                row, value = self._sparse[name]
+                full[row] = value
+                found[name] = Column(full, "1")
+        return found
+
+    def _counters(self) -> tuple[CounterTrack, ...]:
+        tracks = []
+        for (process, name, series), (times, values) in self.columns.counters.items():
+            order = np.argsort(np.array(times, np.int64), kind="stable")
+            title = name if name == series else f"{name} {series}".strip()
+            tick, value = np.array(times, np.int64)[order], np.array(values, np.float64)[order]
+            tracks.append(CounterTrack(name=title, tick=Column(tick, "1"), value=Column(value, "1"), process=process))
+        return tuple(tracks)
+
+
+def build(columns: Columns, rank: int | None) -> tuple[Timeline, list[Caution]]:
+    """The timeline of all that was read, and what is to be said of it."""
+    built = Built(columns, rank)
+    return built.timeline(), built.warnings
+
+
+def _impossible(start: Ints, duration: Ints) -> NDArray[np.bool_]:
+    """Durations from the first one on, in order of length, that is more than a thousand times all shorter ones and the time over which events start."""
+    spread = int(start.max()) - int(start.min())
+    # Ends beyond the range of the clock wrap around, whatever they are compared with.
+    beyond = duration > np.iinfo(np.int64).max - np.maximum(start, 0)
+    floor = max(spread, _LEAST_IMPOSSIBLE // _TIMES)
+    if int(duration.max()) <= _TIMES * floor:
+        return beyond
+    ordered = np.sort(duration)
+    shorter = np.maximum(np.concatenate([[0], ordered[:-1]]), floor).astype(np.float64)
+    jumps = np.flatnonzero(ordered > _TIMES * shorter)
+    if not len(jumps) or jumps[0] == 0:
+        return beyond
+    return np.asarray(beyond | (duration >= ordered[jumps[0]]))
+
+
+def _astray(start: Ints) -> NDArray[np.bool_]:
+    """Starts of exactly 0 that lie more than a thousand times farther from the others than these from each other, and more than a minute."""
+    zero = start == 0
+    if not zero.any() or zero.all():
+        return np.zeros(len(start), np.bool_)
+    others = start[~zero]
+    spread = int(others.max()) - int(others.min())
+    far = int(np.abs(others).min()) > _TIMES * max(spread, _LEAST_IMPOSSIBLE // _TIMES)
+    return zero if far else np.zeros(len(start), np.bool_)
+
+
+def _timeline_links(links: Links) -> TimelineLinks | None:
+    if not len(links.source):
+        return None
+    kind = links.kind.astype(np.int8)
+    return TimelineLinks(source=Column(links.source.astype(np.int32), "1"), target=Column(links.target.astype(np.int32), "1"), kind=Column(kind, "1"))

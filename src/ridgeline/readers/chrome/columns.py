@@ -1,0 +1,469 @@
+"""Decoded events, block by block, to columns: what is kept of each phase, with names and lanes interned.
+
+This module decides what of an event is kept. Nothing of a block outlives it but numbers in arrays and each distinct text once, so that memory is that
+of the columns. What the columns mean together (pairs, links, lanes) is left to `pairs`, `flows`, `launches` and `building`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import ReadError
+
+from .events import ABSENT, EMPTY, Args, Event
+from .kineto import KIND, Class, class_of
+from .stream import Block
+from .times import ABSENT_NS, WRONG_NS, nanoseconds
+
+__all__ = ["Columns", "Grown", "Slot"]
+
+_PHASES = {
+    "X": "span", "B": "begin", "E": "end", "b": "begin_async", "e": "end_async", "n": "mark", "S": "begin_async", "F": "end_async",
+    "T": "mark", "p": "mark", "i": "mark", "I": "mark", "R": "mark", "s": "flow_start", "t": "flow_step", "f": "flow_end", "C": "counter",
+    "M": "metadata",
+}  # fmt: skip
+GROUPS = (*dict.fromkeys(_PHASES.values()), "ignored")
+_GROUP = {group: number for number, group in enumerate(GROUPS)}
+_TOO_LONG = -2
+_WORD = np.iinfo(np.int64)
+Ints = NDArray[np.int64]
+
+
+class Grown:
+    """An array that grows by whole arrays."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._dtype = dtype
+        self._parts: list[NDArray[Any]] = []
+        self.size = 0
+
+    def add(self, values: Any) -> None:
+        """Append values, shape (k,)."""
+        part = np.asarray(values).astype(self._dtype, copy=True)
+        self._parts.append(part)
+        self.size += len(part)
+
+    def array(self) -> NDArray[Any]:
+        """All of it; what was added before is given up."""
+        joined = np.concatenate(self._parts) if self._parts else np.empty(0, self._dtype)
+        self._parts = [joined]
+        return joined
+
+
+class Slot(msgspec.Struct, frozen=True, gc=False):
+    """Where an event lies before its track has a name: `where` as in `kineto.Class` or `async`, and what identifies it there."""
+
+    where: str
+    process: str
+    thread: str
+    device: str = ""
+    unit: str = ""
+
+
+class _Lane:
+    """What all events of one phase, category, process and thread have in common."""
+
+    def __init__(self, key: tuple[Any, Any, Any, Any], columns: Columns) -> None:
+        phase, category, process, thread = key
+        self.group = _GROUP[_PHASES.get(phase, "ignored") if isinstance(phase, str) else "ignored"]
+        self.category = as_text(category)
+        self.process = as_text(process)
+        self.thread = as_text(thread)
+        known = class_of(category)
+        self.known = known is not None and category not in (None, "")
+        self.cls: Class = known or _OTHER
+        self.slot = columns.slot(Slot("thread", self.process, self.thread))
+        if self.group in (_GROUP["begin_async"], _GROUP["end_async"]):
+            self.slot = columns.slot(Slot("async", self.process, self.category))
+
+
+_OTHER = class_of("") or Class("other")
+
+
+class _Lanes(dict[tuple[Any, Any, Any, Any], int]):
+    def __init__(self, columns: Columns) -> None:
+        super().__init__()
+        self.all: list[_Lane] = []
+        self._columns = columns
+
+    def __missing__(self, key: tuple[Any, Any, Any, Any]) -> int:
+        self.all.append(_Lane(key, self._columns))
+        number = self[key] = len(self.all) - 1
+        return number
+
+
+class _Names(dict[Any, int]):
+    """Text → its number; what is longer than the limit is refused."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.all: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._most = most
+
+    def __missing__(self, value: Any) -> int:
+        text = as_text(value)
+        if len(text) > self._most:
+            return _TOO_LONG
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = len(self.all)
+            self.all.append(text)
+        self[value] = number
+        return number
+
+
+class _Slots(dict[Slot, int]):
+    def __missing__(self, slot: Slot) -> int:
+        number = self[slot] = len(self)
+        return number
+
+
+class _CounterEvent(msgspec.Struct, gc=False):
+    ph: Any = None
+    args: msgspec.Raw = msgspec.Raw(b"")
+
+
+_COUNTERS = msgspec.json.Decoder(list[_CounterEvent])
+
+
+class Columns:
+    """All that is kept of a file.
+
+    Attributes:
+        spans: of X events: `start`, `duration`, `name`, `slot`, `cls` (class of its category), `event` (its number in the file), shape (n,) each.
+        sparse: name → (row of the span, value) for what only some spans have.
+        points: by group (`begin`, `end`, `begin_async`, `end_async`, `mark`, `flow_start`, `flow_step`, `flow_end`): `time`, `name`, `slot`, `event`,
+            `key` (number of what it belongs to; of a flow end 1 more by `bp`), shape (k,) each.
+        counters: (process, name, series) → times and values.
+        processes, threads, labels: names that the file gives them.
+        excluded: reason → [events, seconds, first place].
+    """
+
+    def __init__(self, name_characters: int, events: int, file: str) -> None:
+        self.names = _Names(name_characters)
+        self.slots = _Slots()
+        self.lanes = _Lanes(self)
+        self.spans = {name: Grown(dtype) for name, dtype in _SPANS.items()}
+        self.sparse: dict[str, tuple[Grown, Grown]] = {}
+        self.points = {group: {name: Grown(dtype) for name, dtype in _POINTS.items()} for group in GROUPS}
+        self.counters: dict[tuple[str, str, str], tuple[list[int], list[float]]] = {}
+        self.processes: dict[str, str] = {}
+        self.threads: dict[tuple[str, str], str] = {}
+        self.labels: dict[str, str] = {}
+        self.excluded: dict[str, list[Any]] = {}
+        self.large: dict[Any, int] = {}
+        self.keys: dict[Any, int] = {}
+        self.known = False
+        self.events = 0
+        self.whole_us = True
+        self._most = events
+        self._most_characters = name_characters
+        self._file = file
+
+    def slot(self, slot: Slot) -> int:
+        """The number of a slot."""
+        return self.slots[slot]
+
+    def exclude(self, reason: str, place: str, events: int = 1, total_s: float = 0.0) -> None:
+        """Count what is in no column."""
+        entry = self.excluded.setdefault(reason, [0, 0.0, place])
+        entry[0] += events
+        entry[1] += total_s
+
+    def add(self, block: Block) -> None:
+        """Take a block in.
+
+        Raises:
+            ReadError: more events than are allowed.
+        """
+        events = block.events
+        if not events:
+            return
+        self.events += len(events)
+        if self.events > self._most:
+            raise ReadError(f"at most {self._most} events", found=f"{self._file}, which has more", remedy="record less, or raise the limit")
+        lanes = self.lanes
+        lane = np.array([lanes[(event.ph, event.cat, event.pid, event.tid)] for event in events], np.int32)
+        groups = np.array([each.group for each in lanes.all], np.int8)[lane]
+        names = self.names
+        name = np.array([names[event.name] for event in events], np.int32)
+        start = nanoseconds([event.ts for event in events], "ts", block.text)
+        timed = self._timed(block, groups, name, start)
+        present = np.bincount(groups[timed], minlength=len(GROUPS))
+        for group, number in _GROUP.items():
+            if present[number]:
+                rows = np.flatnonzero(timed & (groups == number))
+                self._taken(group, block, rows, lane, name, start)
+
+    def _taken(self, group: str, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
+        if group == "span":
+            self._spans(block, rows, lane[rows], name[rows], start[rows])
+        elif group == "metadata":
+            for row in rows.tolist():
+                self._metadata(block.events[row])
+        elif group == "counter":
+            self._counters(block, rows, start)
+        elif group == "ignored":
+            self._ignored(block, rows)
+        else:
+            self._points(group, block, rows, lane[rows], name[rows], start[rows])
+
+    def _timed(self, block: Block, groups: NDArray[np.int8], name: NDArray[np.int32], start: Ints) -> NDArray[np.bool_]:
+        """Which events have what they need; the others are counted."""
+        needless = (groups == _GROUP["metadata"]) | (groups == _GROUP["ignored"])
+        if not ((start <= WRONG_NS).any() or (name == _TOO_LONG).any()):
+            self.whole_us = self.whole_us and not (start % 1000).any()
+            return np.ones(len(start), np.bool_)
+        for reason, bad in (
+            ("no start", (start == ABSENT_NS) & ~needless),
+            ("a start that is no time", (start == WRONG_NS) & ~needless),
+            (f"a name of more than {self._most_characters} characters", (name == _TOO_LONG) & (start > WRONG_NS)),
+        ):
+            self._count(reason, block, np.flatnonzero(bad))
+        return ((start > WRONG_NS) | needless) & (name != _TOO_LONG)
+
+    def _count(self, reason: str, block: Block, rows: Ints) -> None:
+        if len(rows):
+            place = "" if reason in self.excluded else block.place(int(rows[0]))
+            self.exclude(reason, place, len(rows))
+
+    def _ignored(self, block: Block, rows: Ints) -> None:
+        phases: dict[str, list[int]] = {}
+        for row in rows.tolist():
+            phases.setdefault(as_text(block.events[row].ph)[:20], []).append(row)
+        for phase, found in phases.items():
+            what = {"N": "objects", "D": "objects", "O": "objects", "": "no phase"}.get(phase, f"phase {phase!r}, which is not known")
+            self._count(what, block, np.array(found))
+
+    # ── spans ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _spans(self, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
+        events = block.events if len(rows) == len(block.events) else [block.events[row] for row in rows.tolist()]
+        text = block.text if len(rows) == len(block.events) else None
+        values = [event.dur for event in events]
+        duration = nanoseconds(values, "dur", text)
+        if text is None and block.text is not None and _large(duration):
+            duration = nanoseconds([event.dur for event in block.events], "dur", block.text)[rows]
+        sound = duration >= 0
+        if not sound.all():
+            for reason, bad in (
+                ("no duration", duration == ABSENT_NS),
+                ("a duration that is no time", duration == WRONG_NS),
+                ("negative duration", (duration < 0) & (duration > WRONG_NS)),
+            ):
+                self._count(reason, block, rows[bad])
+            rows, lane, name, start, duration = rows[sound], lane[sound], name[sound], start[sound], duration[sound]
+            events = [events[row] for row in np.flatnonzero(sound).tolist()]
+        if len(rows):
+            self._kept(block.index, events, rows, lane, name, start, duration)
+
+    def _kept(
+        self, index: int, events: list[Event], rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints, duration: Ints
+    ) -> None:
+        first = self.spans["start"].size
+        self.whole_us = self.whole_us and not (duration % 1000).any()
+        lanes = self.lanes.all
+        slot = np.array([each.slot for each in lanes], np.int32)[lane]
+        cls = np.array([each.cls.number for each in lanes], np.int8)[lane]
+        self.known = self.known or any(lanes[each].known for each in np.flatnonzero(np.bincount(lane)).tolist())
+        wanted = np.flatnonzero(np.array([each.cls.args for each in lanes], np.bool_)[lane])
+        if len(wanted):
+            self._arguments(events, wanted, lane, slot, first)
+        for column, values in (("start", start), ("duration", duration), ("name", name), ("slot", slot), ("cls", cls), ("event", rows + index)):
+            self.spans[column].add(values)
+
+    def _arguments(self, events: list[Event], wanted: Ints, lane: NDArray[np.int32], slot: NDArray[np.int32], first: int) -> None:
+        args: list[Args] = [found if type(found := events[row].args) is Args else EMPTY for row in wanted.tolist()]
+        rows = wanted + first
+        correlation = self.identifiers([each.correlation for each in args])
+        if (correlation == ABSENT).any():
+            correlation = np.where(correlation == ABSENT, self.identifiers([each.correlation_id for each in args]), correlation)
+        external = self.identifiers([each.external_id for each in args])
+        if (external == ABSENT).any():
+            external = np.where(external == ABSENT, self.identifiers([each.old_external_id for each in args]), external)
+        self._keep("correlation", rows, correlation)
+        self._keep("external", rows, external)
+        self._texts("shapes", rows, [each.shapes for each in args])
+        self._texts("types", rows, [each.types for each in args])
+        beside = np.array([each.cls.where != "thread" for each in self.lanes.all], np.bool_)[lane[wanted]]
+        chosen = np.flatnonzero(beside)
+        if len(chosen):
+            at = chosen.tolist()
+            self._device_arguments([args[i] for i in at], rows[chosen])
+            device_slot = self._device_slots([args[i] for i in at], lane[wanted[chosen]])
+            slot[wanted[chosen]] = device_slot
+
+    def _device_arguments(self, args: list[Args], rows: Ints) -> None:
+        self._keep("bytes", rows, _amounts([_moved(each) for each in args]), np.int64)
+        self._keep("occupancy", rows, _amounts([each.occupancy for each in args]), np.float64)
+        self._keep("graph", rows, self.identifiers([each.graph for each in args]))
+        if any(each.sync_kind is not None for each in args):
+            self._keep("sync_kind", rows, np.array([self.names[each.sync_kind] if each.sync_kind is not None else ABSENT for each in args]))
+            self._keep("record", rows, self.identifiers([each.record for each in args]))
+            self._keep("wait_stream", rows, np.array([self.names[each.wait_stream] if each.wait_stream != ABSENT else ABSENT for each in args]))
+
+    def _device_slots(self, args: list[Args], lane: NDArray[np.int32]) -> NDArray[np.int32]:
+        lanes, slots = self.lanes.all, self.slots
+        found: dict[tuple[int, Any, Any], int] = {}
+        out = []
+        for number, each in zip(lane.tolist(), args, strict=True):
+            key = (number, each.device, each.stream)
+            slot = found.get(key)
+            if slot is None:
+                slot = found[key] = slots[_device_slot(lanes[number], each)]
+            out.append(slot)
+        return np.array(out, np.int32)
+
+    def _keep(self, name: str, rows: Ints, values: NDArray[Any], dtype: Any = np.int64) -> None:
+        there = values != ABSENT
+        if there.any():
+            row, value = self.sparse.setdefault(name, (Grown(np.int64), Grown(dtype)))
+            row.add(rows[there])
+            value.add(values[there])
+
+    def _texts(self, name: str, rows: Ints, raws: list[msgspec.Raw]) -> None:
+        texts = [bytes(raw) for raw in raws]
+        there = [place for place, text in enumerate(texts) if text]
+        if there:
+            numbers = np.array([self._raw(texts[place]) for place in there])
+            self._keep(name, rows[there], np.where(numbers < 0, ABSENT, numbers))
+
+    def _raw(self, text: bytes) -> int:
+        number = self.names.get(text)
+        return self.names[text] if number is None else number
+
+    def identifiers(self, values: Sequence[Any]) -> Ints:
+        """Identifiers as whole numbers, `ABSENT` where there is none: what fits 64 bits as it is, anything else by a number of its own."""
+        try:
+            array = np.array(values)
+        except (OverflowError, ValueError):
+            array = np.empty(0)
+        if array.dtype.kind == "i":
+            return array.astype(np.int64, copy=False)
+        return np.array([self._identifier(value) for value in values], np.int64)
+
+    def _identifier(self, value: Any) -> int:
+        if value is None or value == ABSENT or isinstance(value, bool):
+            return ABSENT
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, str):
+            value = _number_in(value)
+        if isinstance(value, int) and -(2**61) < value < 2**62:
+            return value
+        return self.large.setdefault(value, -(2**61) - 1 - len(self.large))
+
+    # ── everything else ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _points(self, group: str, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
+        lanes = self.lanes.all
+        slot = np.array([each.slot for each in lanes], np.int32)[lane]
+        if group.startswith("flow") or group.endswith("async"):
+            key = [self._key(group, block.events[row], lanes[number]) for row, number in zip(rows.tolist(), lane.tolist(), strict=True)]
+        else:
+            key = slot.tolist()
+        points = self.points[group]
+        cls = np.array([each.cls.number for each in lanes], np.int8)[lane]
+        self.known = self.known or any(lanes[each].known for each in np.flatnonzero(np.bincount(lane)).tolist())
+        for column, values in (("time", start), ("name", name), ("slot", slot), ("cls", cls), ("event", rows + block.index), ("key", key)):
+            points[column].add(values)
+
+    def _key(self, group: str, event: Event, lane: _Lane) -> int:
+        """What an async event or a flow belongs to: by category and identifier, and by process where that is local."""
+        value: Any = event.id
+        process = ""
+        if event.id2 is not None:
+            value = event.id2.everywhere
+            if value is None:
+                value, process = event.id2.local, lane.process
+        key = (lane.category, as_text(value), as_text(event.scope), process, event.name if group.startswith("flow") else "")
+        number = self.keys.setdefault(key, len(self.keys))
+        return 2 * number + (group == "flow_end" and event.bp == "e")
+
+    def _metadata(self, event: Event) -> None:
+        args = event.args if isinstance(event.args, Args) else EMPTY
+        process = as_text(event.pid)
+        if event.name == "process_name" and args.name is not None:
+            self.processes[process] = as_text(args.name)
+        elif event.name == "process_labels" and args.labels is not None:
+            self.labels[process] = as_text(args.labels)
+        elif event.name == "thread_name" and args.name is not None:
+            self.threads[process, as_text(event.tid)] = as_text(args.name)
+
+    def _counters(self, block: Block, rows: Ints, start: Ints) -> None:
+        if block.text is None:
+            self._count("counters in a damaged part of the file", block, rows)
+            return
+        counts = _COUNTERS.decode(block.text)
+        for row in rows.tolist():
+            event = block.events[row]
+            try:
+                series = msgspec.json.decode(counts[row].args, type=dict[str, int | float | str | None])
+            except (msgspec.MsgspecError, RecursionError, ValueError):
+                self._count("counters without numbers", block, np.array([row]))
+                continue
+            for name, value in series.items():
+                number = _finite(value)
+                if number is not None:
+                    times, values = self.counters.setdefault((as_text(event.pid), as_text(event.name), name), ([], []))
+                    times.append(int(start[row]))
+                    values.append(number)
+
+
+_SPANS = {"start": np.int64, "duration": np.int64, "name": np.int32, "slot": np.int32, "cls": np.int8, "event": np.int64}
+_POINTS = {"time": np.int64, "name": np.int32, "slot": np.int32, "cls": np.int8, "event": np.int64, "key": np.int64}
+
+
+def as_text(value: Any) -> str:
+    """A name or an identifier as the file gives it, as text; `5` and `5.0` and `"5"` are one."""
+    if isinstance(value, str):
+        return value
+    if value is None or value == ABSENT:
+        return ""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _number_in(text: str) -> Any:
+    digits = text.strip()
+    return int(digits) if digits.removeprefix("-").isdecimal() and len(digits) < 40 else text
+
+
+def _large(duration: Ints) -> bool:
+    return bool(len(duration)) and int(duration.max()) >= 2**52
+
+
+def _finite(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if np.isfinite(number) else None
+
+
+def _amounts(values: list[Any]) -> NDArray[np.float64]:
+    """Amounts as floats, `ABSENT` where there is none or it is none."""
+    try:
+        array = np.array(values)
+    except (OverflowError, ValueError):
+        array = np.empty(0)
+    if array.dtype.kind in "if":
+        return np.where(array < 0, float(ABSENT), array)
+    return np.array([ABSENT if number is None or number < 0 else number for number in map(_finite, values)], np.float64)
+
+
+def _moved(args: Args) -> Any:
+    return args.bytes if args.bytes != ABSENT else args.size
+
+
+def _device_slot(lane: _Lane, args: Args) -> Slot:
+    device = as_text(args.device)
+    thread = lane.thread if lane.cls.unit == "MTIA" or args.stream == ABSENT else as_text(args.stream)
+    return Slot(lane.cls.where, "" if device else lane.process, thread, device, lane.cls.unit)

@@ -1,0 +1,174 @@
+"""What PyTorch's traces say of the order between host and device: who launched what, who waited for what, and events between streams.
+
+This module decides which device event a host call put into a queue (their common correlation; where calls were not recorded, the operator with the
+same external id), what a blocking call waited for, and which kernel may begin only when one of another stream has ended. It links only what the file
+makes certain: where times contradict an order, the order is left out and counted.
+Sources: pytorch/kineto, libkineto/src/CuptiActivity.cpp (correlation, external correlation, synchronisation records); NVIDIA, CUPTI documentation,
+CUpti_ActivitySynchronization; NVIDIA, CUDA Programming Guide, Streams and Events.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .matching import Groups
+
+__all__ = ["LAUNCH", "SIGNAL", "WAIT", "Links", "Recorded", "Skew", "linked"]
+
+Ints = NDArray[np.int64]
+LAUNCH, WAIT, SIGNAL, FLOW = range(4)
+#: How many later launches are stepped over to find what a blocking call can have waited for.
+_STEPS = 32
+_NEVER = np.iinfo(np.int64).min
+
+
+class Recorded(NamedTuple):
+    """Columns of n events; `correlation` and `external` are `absent` where an event has none.
+
+    `calls`, `work`, `operators`, `waits`, `syncs`: rows of host calls (blocking ones among them), device work, operators, blocking calls and
+    synchronisation records. `sync_…`: of each record: its kind (a text), the stream it waits on and the stream that waits, as tracks of work (−1 if
+    not known), and the call that recorded the event (`absent` if not known).
+    """
+
+    start: Ints
+    end: Ints
+    track: Ints
+    correlation: Ints
+    external: Ints
+    calls: Ints
+    work: Ints
+    operators: Ints
+    waits: Ints
+    syncs: Ints
+    sync_kind: list[str]
+    sync_source: Ints
+    sync_target: Ints
+    sync_record: Ints
+    absent: int
+
+
+class Links(NamedTuple):
+    """Links from event to event with their kinds, shape (m,) each."""
+
+    source: Ints
+    target: Ints
+    kind: Ints
+
+
+class Skew(NamedTuple):
+    """Work that starts before the call that launched it: how many of how many launches, and the longest time before, in ticks."""
+
+    early: int
+    launches: int
+    longest: int
+
+
+def linked(recorded: Recorded) -> tuple[Links, Skew, int]:
+    """All links, how far the clocks contradict themselves, and how many pieces of work no call is known for."""
+    work = recorded.work
+    call = _calls_of(recorded)
+    launch = np.where(call >= 0, call, _operators_of(recorded))
+    there = launch >= 0
+    early = recorded.start[launch[there]] - recorded.start[work[there]]
+    skew = Skew(int((early > 0).sum()), int(there.sum()), int(early.max(initial=0)))
+    begun = np.where(there, recorded.start[np.maximum(launch, 0)], _NEVER) if len(recorded.start) else launch
+    parts = [Links(launch[there], work[there], np.full(int(there.sum()), LAUNCH))]
+    parts.append(_waits(recorded, begun, call))
+    if len(recorded.syncs):
+        parts.append(_signals(recorded, begun))
+    joined = Links(*(np.concatenate([getattr(part, field) for part in parts]).astype(np.int64) for field in Links._fields))
+    return joined, skew, int((~there).sum())
+
+
+def _calls_of(recorded: Recorded) -> Ints:
+    """The call with the same correlation for each piece of work; of several (of several processes) the last before it."""
+    calls = recorded.calls[recorded.correlation[recorded.calls] != recorded.absent]
+    wanted = recorded.correlation[recorded.work]
+    found = Groups(recorded.correlation[calls], recorded.start[calls]).latest_or_first(wanted, recorded.start[recorded.work])
+    found[wanted == recorded.absent] = -1
+    return np.where(found >= 0, calls[np.maximum(found, 0)], -1) if len(calls) else found
+
+
+def _operators_of(recorded: Recorded) -> Ints:
+    """The operator with the same external id, for work without a recorded call."""
+    operators = recorded.operators[(recorded.external[recorded.operators] != recorded.absent) & (recorded.external[recorded.operators] != 0)]
+    found = Groups(recorded.external[operators], recorded.start[operators]).latest(recorded.external[recorded.work], recorded.start[recorded.work])
+    return np.where(found >= 0, operators[np.maximum(found, 0)], -1) if len(operators) else found
+
+
+def _waits(recorded: Recorded, begun: Ints, call: Ints) -> Links:
+    """From the last work that ended while a call blocked (of the stream where that is known) to the call."""
+    waits, work = recorded.waits, recorded.work
+    if not len(waits) or not len(work):
+        return Links(*(np.empty(0, np.int64) for _ in range(3)))
+    source = _own_work(recorded, call)
+    track = _waited_track(recorded)
+    anywhere = _ended_last(recorded, begun, waits, np.full(len(waits), -1))
+    on_stream = _ended_last(recorded, begun, waits, track)
+    source = np.where(source >= 0, source, np.where(track >= 0, on_stream, anywhere))
+    there = source >= 0
+    return Links(work[source[there]], waits[there], np.full(int(there.sum()), WAIT))
+
+
+def _own_work(recorded: Recorded, call: Ints) -> Ints:
+    """Work that a blocking call itself launched, such as a copy: an index into `work`, −1 for none."""
+    own = Groups(call, recorded.end[recorded.work]).latest(recorded.waits, recorded.end[recorded.waits])
+    return np.where(own >= 0, own, -1)
+
+
+def _waited_track(recorded: Recorded) -> Ints:
+    """The track of the stream that each blocking call waited on, −1 if not known."""
+    syncs = recorded.syncs
+    known = np.flatnonzero((recorded.sync_source >= 0) & (recorded.correlation[syncs] != recorded.absent)) if len(syncs) else syncs
+    rows = syncs[known]
+    found = Groups(recorded.correlation[rows], recorded.start[rows]).latest_or_first(recorded.correlation[recorded.waits], recorded.start[recorded.waits])
+    found[recorded.correlation[recorded.waits] == recorded.absent] = -1
+    return np.where(found >= 0, recorded.sync_source[known][np.maximum(found, 0)], -1) if len(known) else found
+
+
+def _ended_last(recorded: Recorded, begun: Ints, waits: Ints, track: Ints) -> Ints:
+    """Of the work on a track (−1: on any) that was launched before each call, the last that ended within it: an index into `work`, −1 for none."""
+    work, lane = recorded.work, np.where(track >= 0, track, -1)
+    items = np.concatenate([np.arange(len(work)), np.arange(len(work))])
+    groups = np.concatenate([recorded.track[work], np.full(len(work), -1)])
+    by = np.lexsort((recorded.end[work][items], groups))
+    items, groups = items[by], groups[by]
+    place = Groups(groups, recorded.end[work][items]).latest(lane, recorded.end[waits])
+    for _ in range(_STEPS):
+        inside = np.maximum(place, 0)
+        late = (place >= 0) & (begun[items[inside]] > recorded.start[waits])
+        if not late.any():
+            break
+        place[late] -= 1
+        place[late & ((place < 0) | (groups[np.maximum(place, 0)] != lane))] = -1
+    inside = np.maximum(place, 0)
+    good = (place >= 0) & (recorded.end[work[items[inside]]] > recorded.start[waits]) & (begun[items[inside]] <= recorded.start[waits])
+    return np.where(good, items[inside], -1)
+
+
+def _signals(recorded: Recorded, begun: Ints) -> Links:
+    """From the last work before an event was recorded to the first work behind the wait for it on another stream, where their times agree."""
+    chosen = np.flatnonzero([
+        "Stream Wait" in kind for kind in recorded.sync_kind
+    ] & (recorded.sync_source >= 0) & (recorded.sync_target >= 0) & (recorded.sync_record != recorded.absent))  # fmt: skip
+    known = np.flatnonzero(begun > _NEVER)
+    if not len(chosen) or not len(known):
+        return Links(*(np.empty(0, np.int64) for _ in range(3)))
+    work = recorded.work[known]
+    calls = recorded.calls[recorded.correlation[recorded.calls] != recorded.absent]
+    by_call = Groups(recorded.correlation[calls], recorded.start[calls])
+    syncs = recorded.syncs[chosen]
+    record = by_call.latest_or_first(recorded.sync_record[chosen], recorded.start[syncs])
+    wait = by_call.latest_or_first(recorded.correlation[syncs], recorded.start[syncs])
+    both = (record >= 0) & (wait >= 0)
+    chosen, record, wait = chosen[both], calls[record[both]], calls[wait[both]]
+    launched = Groups(recorded.track[work], begun[known])
+    source = launched.latest(recorded.sync_source[chosen], recorded.start[record])
+    target = launched.next(recorded.sync_target[chosen], recorded.start[wait])
+    both = (source >= 0) & (target >= 0)
+    source, target = work[source[both]], work[target[both]]
+    agree = recorded.end[source] <= recorded.start[target]
+    return Links(source[agree], target[agree], np.full(int(agree.sum()), SIGNAL))

@@ -1,0 +1,191 @@
+"""Texts of events that do not decode: mended where their meaning is certain, passed over where it is not.
+
+Certain are raw control characters in a string (the character), a backslash that begins no escape (a backslash), bytes that are no UTF-8 and halves of
+a pair (a replacement character), `NaN` and infinities (no number), trailing commas. An unescaped quote is not: such an event is lost, and reading
+goes on at the next text that looks like the start of an event. Where an event ends is found by counting brackets outside of strings, never by
+trying all ends, so that time stays proportional to the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .events import Event, Fault, decode_event
+
+__all__ = ["NEXT", "Walk", "mended", "walk"]
+
+#: The end of an event and the start of the next one, by a key that events have.
+NEXT = re.compile(rb'\}\s*,?\s*(?=\{\s*"(?:ph|name|pid|tid|ts|cat|dur|args|id|bp|s|tts|tdur|id2|scope)"\s*:)')
+_LAST = re.compile(rb"\}(?=\s*\])")
+_STRING = rb'"(?:[^"\\]|\\.)*"'
+_BRACKET = re.compile(_STRING + rb"|[{}\[\]]", re.DOTALL)
+_TOKEN = re.compile(
+    _STRING + rb"|,(?=\s*[}\]])|(?<![\w.\"])[-+]?(?:nan|inf|infinity|none|true|false)(?:\(\w*\))?(?![\w.\"])|-?\d[\d.]*[eE][+]?\d{3,}|-?\d{400,}",
+    re.DOTALL | re.IGNORECASE,
+)
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_ESCAPE = re.compile(rb"\\(?:[\"/bfnrt]|u[0-9a-fA-F]{4}|(\\)|(.))", re.DOTALL)
+_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+#: An event whose end is not in sight after so many bytes is looked for no further.
+_LONGEST = 2**22
+
+
+class _Ahead:
+    """The next match of a pattern, looked for once however often it is asked for."""
+
+    def __init__(self, pattern: re.Pattern[bytes], text: bytes) -> None:
+        self._pattern = pattern
+        self._text = text
+        self._next = pattern.search(text)
+
+    def after(self, position: int) -> re.Match[bytes] | None:
+        """The first match at `position` or later; positions must not go back."""
+        if self._next is not None and self._next.start() < position:
+            self._next = self._pattern.search(self._text, position)
+        return self._next
+
+
+class Walk:
+    """What a walk over a damaged text found: events, the byte that it reached, whether the array ended there, and what it cost.
+
+    Attributes:
+        events: in order; places: byte of each in the text.
+        reached: where the rest begins; ended: whether that is behind the `]` of the array.
+        mended: bytes of events that were mended; lost: (byte, length, reason) of those that are lost.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self.events: list[Event] = []
+        self.places: list[int] = []
+        self.reached = 0
+        self.ended = False
+        self.mended: list[int] = []
+        self.lost: list[tuple[int, int, str]] = []
+        self._text = text
+        self._next = _Ahead(NEXT, text)
+        self._last = _Ahead(_LAST, text)
+        # Bytes that may be looked at in vain for the ends of events that have none.
+        self._patience = 8 * len(text)
+
+    def go(self, final: bool) -> None:
+        """Read on until the array ends, the text ends, or what is left may go on in the next piece."""
+        position = 0
+        while not self.ended:
+            position = self.reached = _skipped(self._text, position)
+            if position >= len(self._text):
+                return
+            if self._text[position] == 0x5D:  # ]
+                self.reached, self.ended = position + 1, True
+                return
+            end = self._one(position) if self._text[position] == 0x7B else None  # {
+            if end is None:
+                end = self._resumed(position, final)
+                if end is None:
+                    return
+                self.lost.append((position, end - position, _why(self._text[position:end], final and end == len(self._text))))
+            position = end
+
+    def _one(self, position: int) -> int | None:
+        """Where the event at `position` ends, which was kept; none if it could not be read."""
+        near = self._next.after(position) or self._last.after(position)
+        ends = [near.start() + 1] if near else []
+        event = _read(self._text, position, ends[0]) if ends else None
+        if event is None:
+            real = self._end_of(position, ends[0] if ends and self._patience < 0 else position + _LONGEST)
+            event = next((event for end in (real, *ends) if end is not None and (event := _read(self._text, position, end))), None)
+            if event is None:
+                return None
+        read, end, was_mended = event
+        self.events.append(read)
+        self.places.append(position)
+        if was_mended:
+            self.mended.append(position)
+        return end
+
+    def _end_of(self, start: int, most: int) -> int | None:
+        depth, stop = 0, min(len(self._text), most)
+        for token in _BRACKET.finditer(self._text, start, stop):
+            mark = token.group()
+            if mark in b"{[":
+                depth += 1
+            elif mark in b"}]":
+                depth -= 1
+                if depth == 0:
+                    return token.end()
+        self._patience -= stop - start
+        return None
+
+    def _resumed(self, position: int, final: bool) -> int | None:
+        """Where to go on behind an event that is lost: at the next one, the end of the array or of the file, or (none) later."""
+        following = self._next.after(position)
+        if following is not None:
+            return following.end()
+        if not final and len(self._text) - position < 16 * _LONGEST:
+            return None
+        last = self._last.after(position)
+        return last.end() if last is not None and final else len(self._text)
+
+
+def walk(text: bytes, final: bool) -> Walk:
+    """Event by event through a text that starts where an event may.
+
+    Args:
+        text: of an array, from behind its `[` or behind an event.
+        final: whether nothing follows, so that an event without an end is lost; else it is left for later.
+    """
+    found = Walk(text)
+    found.go(final)
+    return found
+
+
+def _read(text: bytes, start: int, end: int) -> tuple[Event, int, bool] | None:
+    part = text[start:end]
+    try:
+        return decode_event(part), end, False
+    except Fault as fault:
+        if fault.cut and not _HALF.search(part):
+            return None
+    try:
+        return decode_event(mended(part)), end, True
+    except Fault:
+        return None
+
+
+def _skipped(text: bytes, position: int) -> int:
+    while position < len(text) and text[position] in b" \t\r\n,\x00\x1e":
+        position += 1
+    return position
+
+
+def _why(part: bytes, cut: bool) -> str:
+    if cut:
+        return "cut off"
+    try:
+        decode_event(mended(part.rstrip(b", \t\r\n")))
+    except Fault as fault:
+        if "deeply" in str(fault):
+            return "nested too deeply"
+    return "no JSON"
+
+
+def mended(text: bytes) -> bytes:
+    """The same with what is certain set right."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        text = text.decode("utf-8", "replace").encode()
+    return _TOKEN.sub(_token, text)
+
+
+def _token(match: re.Match[bytes]) -> bytes:
+    token = match.group()
+    if token[:1] == b'"':
+        return _HALF.sub(rb"\\ufffd", _ESCAPE.sub(_escape, _CONTROL.sub(lambda found: b"\\u%04x" % found.group()[0], token)))
+    if token in (b"true", b"false"):
+        return token
+    return b"" if token == b"," else b"null"
+
+
+def _escape(match: re.Match[bytes]) -> bytes:
+    stray = match.group(2)
+    return match.group() if stray is None else b"\\\\" + stray
