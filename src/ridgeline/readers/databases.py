@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,11 @@ __all__ = ["MAGIC", "MISSING", "Database", "opened", "table_names"]
 MAGIC = b"SQLite format 3\x00"
 #: A whole number that is not there, is NULL, or is no whole number.
 MISSING = int(np.iinfo(np.int64).min)
-_BATCH = 2**16
+_BATCH, _TEXTS = 2**16, 2**10
 _STEPS = 10**6
 # `NOT INDEXED` below: with an index that covers the columns rows would come in its order, and columns of two queries would not fit together.
-#: The longest row that is looked at; longer ones hold texts that nothing here needs.
-_ROW_BYTES = 2**26
+#: The longest value that is looked at: where a number is expected, and where a text is.
+_NUMBER_BYTES, _TEXT_BYTES = 2**12, 2**26
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 _FUNCTIONS = {"typeof", "substr", "length"}
 
@@ -36,9 +36,10 @@ _FUNCTIONS = {"typeof", "substr", "length"}
 class Database:
     """An open SQLite file; `tables` are its real tables with their columns."""
 
-    def __init__(self, connection: sqlite3.Connection, source: Source) -> None:
+    def __init__(self, connection: sqlite3.Connection, source: Source, size_bytes: int) -> None:
         self._connection = connection
         self._source = source
+        self._size_bytes = size_bytes
         self.tables: dict[str, tuple[str, ...]] = {}
         names = self._all("sqlite_master", "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")
         for name in (row[0] for row in names if isinstance(row[0], str)):
@@ -50,35 +51,35 @@ class Database:
 
     def whole(self, table: str, columns: Sequence[str]) -> dict[str, NDArray[np.int64]]:
         """Whole numbers by column, shape (rows,) each; `MISSING` where a value or the column is not there."""
-        return {name: values.astype(np.int64, copy=False) for name, values in self._numbers(table, columns, "integer", np.int64).items()}
+        return {name: values.astype(np.int64, copy=False) for name, values in self._numbers(table, columns, (int,), np.int64).items()}
 
     def real(self, table: str, columns: Sequence[str]) -> dict[str, NDArray[np.float64]]:
         """Numbers by column, shape (rows,) each; NaN where there is none."""
-        return {name: values.astype(np.float64, copy=False) for name, values in self._numbers(table, columns, "real', 'integer", np.float64).items()}
+        return {name: values.astype(np.float64, copy=False) for name, values in self._numbers(table, columns, (float, int), np.float64).items()}
 
     def texts(self, table: str, column: str) -> list[str | None]:
-        """The texts of a column, a row each; `None` where there is none.
-
-        Raises:
-            ReadError: one that is longer than the limit.
-        """
+        """The texts of a column, a row each, longer ones cut behind the limit on names (see `name`); `None` where there is none."""
         if not self.has(table, column):
             return [None] * self.rows(table)
-        found: list[str | None] = []
-        for batch in self._batches(table, f"SELECT {self._text(column)} FROM {_quoted(table)} NOT INDEXED"):
-            found.extend(row[0] for row in batch)
-        self._check_lengths(table, found)
-        return found
+        return [row[0] for row in self._texts(table, self._text(column))]
 
     def by_id(self, table: str, key: str, value: str) -> dict[int, str]:
-        """Texts by a whole number, such as names by their id; rows without either are left out."""
+        """Texts by a whole number, such as names by their id, cut as by `texts`; rows without either are left out."""
         if not self.has(table, key, value):
             return {}
-        found: dict[int, str] = {}
-        for batch in self._batches(table, f"SELECT {_typed(key, 'integer')}, {self._text(value)} FROM {_quoted(table)} NOT INDEXED"):
-            found.update((row[0], row[1]) for row in batch if row[0] is not None and row[1] is not None)
-        self._check_lengths(table, found.values())
-        return found
+        rows = self._texts(table, f"{_typed(key, 'integer')}, {self._text(value)}")
+        return {row[0]: row[1] for row in rows if row[0] is not None and row[1] is not None}
+
+    def name(self, text: str) -> str:
+        """A text that is used as a name.
+
+        Raises:
+            ReadError: longer than the limit.
+        """
+        most = self._source.limits.name_characters
+        if len(text) > most:
+            raise self._source.damaged(f"names of at most {most} characters", f"one that starts with {text[:40]!r}", "raise the limit on names")
+        return text
 
     def pairs(self, table: str, key: str, value: str) -> dict[str, str]:
         """Texts by texts, such as the facts of a capture; the first of each."""
@@ -96,37 +97,38 @@ class Database:
             return 0
         return sum(len(batch) for batch in self._batches(table, f"SELECT 1 FROM {_quoted(table)} NOT INDEXED"))
 
-    def _numbers(self, table: str, columns: Sequence[str], kinds: str, dtype: type) -> dict[str, NDArray[np.generic]]:
+    def _numbers(self, table: str, columns: Sequence[str], kinds: tuple[type, ...], dtype: type) -> dict[str, NDArray[np.generic]]:
         absent = MISSING if dtype is np.int64 else np.nan
         there = [name for name in columns if self.has(table, name)]
         parts: dict[str, list[NDArray[np.generic]]] = {name: [] for name in there}
         rows = 0
-        if there:
-            chosen = ", ".join(_typed(name, kinds, "-9223372036854775808" if dtype is np.int64 else "NULL") for name in there)
-            for batch in self._batches(table, f"SELECT {chosen} FROM {_quoted(table)} NOT INDEXED"):
-                rows += len(batch)
-                for name, values in zip(there, zip(*batch, strict=True), strict=True):
-                    parts[name].append(np.array(values, dtype=dtype))
-        else:
-            rows = self.rows(table)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _NUMBER_BYTES)
+        for batch in self._batches(table, f"SELECT {', '.join(map(_quoted, there)) or '1'} FROM {_quoted(table)} NOT INDEXED"):
+            rows += len(batch)
+            for name, values in zip(there, zip(*batch, strict=True), strict=False):
+                parts[name].append(_array(values, kinds, dtype, absent))
         made = {name: np.concatenate(pieces) if pieces else np.empty(0, dtype) for name, pieces in parts.items()}
         return {name: made[name] if name in made else np.full(rows, absent, dtype) for name in columns}
+
+    def _texts(self, table: str, chosen: str) -> Iterator[tuple[Any, ...]]:
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _TEXT_BYTES)
+        size = 0
+        for batch in self._batches(table, f"SELECT {chosen} FROM {_quoted(table)} NOT INDEXED", _TEXTS):
+            size += sum(len(row[-1]) for row in batch if row[-1] is not None)
+            if size > self._size_bytes:
+                # A sound file holds each text once; rows that share pages would grow to anything.
+                raise self._source.damaged("a whole SQLite database", f"more text in table {table} than the file is long")
+            yield from batch
 
     def _text(self, column: str) -> str:
         return f"CASE typeof({_quoted(column)}) WHEN 'text' THEN substr({_quoted(column)}, 1, {self._source.limits.name_characters + 1}) END"
 
-    def _check_lengths(self, table: str, texts: Iterable[str | None]) -> None:
-        most = self._source.limits.name_characters
-        longest = max((len(text) for text in texts if text is not None), default=0)
-        if longest > most:
-            raise self._source.damaged(f"names of at most {most} characters", f"a longer one in table {table}", "raise the limit on names")
-
-    def _batches(self, table: str, query: str) -> Iterator[list[tuple[Any, ...]]]:
+    def _batches(self, table: str, query: str, size: int = _BATCH) -> Iterator[list[tuple[Any, ...]]]:
         cursor = self._run(table, query)
         rows = 0
         while True:
             with self._told(table):
-                batch = cursor.fetchmany(_BATCH)
+                batch = cursor.fetchmany(size)
             if not batch:
                 return
             rows += len(batch)
@@ -166,12 +168,11 @@ def opened(source: Source) -> Iterator[Database]:
         with contextlib.suppress(sqlite3.Error):
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _ROW_BYTES)
         connection.set_authorizer(_authorised)
         # A row takes a few steps a column, and at least a byte a column of the file; a query that takes far more goes in circles.
         rounds = iter(range(10 + path.stat().st_size * 100 // _STEPS))
         connection.set_progress_handler(lambda: next(rounds, None) is None, _STEPS)
-        yield Database(connection, source)
+        yield Database(connection, source, path.stat().st_size)
 
 
 def table_names(source: Source) -> tuple[str, ...]:
@@ -195,5 +196,12 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _typed(column: str, kinds: str, otherwise: str = "NULL") -> str:
-    return f"CASE WHEN typeof({_quoted(column)}) IN ('{kinds}') THEN {_quoted(column)} ELSE {otherwise} END"
+def _typed(column: str, kind: str) -> str:
+    return f"CASE WHEN typeof({_quoted(column)}) = '{kind}' THEN {_quoted(column)} END"
+
+
+def _array(values: tuple[Any, ...], kinds: tuple[type, ...], dtype: type, absent: float) -> NDArray[np.generic]:
+    """Values as numbers. Nearly always they are: what is none is looked for only where it is come upon."""
+    if set(map(type, values)) <= set(kinds):
+        return np.array(values, dtype)
+    return np.array([value if type(value) in kinds else absent for value in values], dtype)

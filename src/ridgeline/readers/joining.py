@@ -5,9 +5,47 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["last_before", "matches", "next_after"]
+__all__ = ["codes_of", "distinct", "last_before", "matches", "next_after"]
 
 Whole = NDArray[np.int64]
+#: Numbers within a range this wide are counted in a table of that size instead of being sorted.
+_TABLE = 2**22
+
+
+def distinct(*columns: Whole) -> tuple[list[tuple[int, ...]], Whole]:
+    """The different rows of some columns, in order, and which of them each row is, shape (n,).
+
+    O(n) where the numbers of a column lie close together, else a sort.
+    """
+    size = len(columns[0])
+    if not size:
+        return [], np.empty(0, np.int64)
+    code, first = np.zeros(size, np.int64), np.zeros(1, np.int64)
+    for column in columns:
+        found, inverse = _factorised(column)
+        combined, code = _factorised(code * len(found) + inverse)
+    first = np.empty(len(combined), np.int64)
+    first[code[::-1]] = np.arange(size)[::-1]
+    return list(zip(*(column[first].tolist() for column in columns), strict=True)), code
+
+
+def codes_of(*tables: tuple[Whole, ...]) -> list[Whole]:
+    """One number for each row of several tables with the same columns: equal where all columns are equal."""
+    _, code = distinct(*(np.concatenate(columns) for columns in zip(*tables, strict=True)))
+    return np.split(code, np.cumsum([len(table[0]) for table in tables])[:-1])
+
+
+def _factorised(values: Whole) -> tuple[Whole, Whole]:
+    """As `np.unique` with its inverse."""
+    least, most = int(values.min()), int(values.max())
+    if most - least >= _TABLE:
+        found, inverse = np.unique(values, return_inverse=True)
+        return found, inverse.astype(np.int64, copy=False)
+    shifted = values - least
+    there = np.flatnonzero(np.bincount(shifted, minlength=1))
+    place = np.empty(most - least + 1, np.int64)
+    place[there] = np.arange(len(there))
+    return there + least, place[shifted]
 
 
 def matches(groups: Whole, numbers: Whole, wanted_groups: Whole, wanted_numbers: Whole) -> Whole:

@@ -12,14 +12,22 @@ import numpy as np
 
 from ..assembling import Whole, kind_of
 from ..databases import MISSING
-from ..joining import matches
+from ..joining import distinct, matches
 from ..kinds import device_kind
 from .export import Export
 
 __all__ = ["Work", "device_work"]
 
-_PLACE = ("deviceId", "contextId", "streamId", "correlationId", "globalPid")
+_PLACE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
 _KERNEL, _COPY, _FILL, _GRAPH = (f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
+_SHAPE = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "staticSharedMemory", "dynamicSharedMemory", "registersPerThread")
+_NODE = ("graphId", "graphNodeId")
+_COLUMNS = {
+    _KERNEL: ("demangledName", "shortName", *_SHAPE, *_NODE),
+    _COPY: ("bytes", "copyKind", "srcKind", "dstKind", *_NODE),
+    _FILL: ("bytes", *_NODE),
+    _GRAPH: ("graphId",),
+}
 #: Names of `ENUM_CUDA_MEMCPY_OPER` and `ENUM_CUDA_MEM_KIND`, short; the file's own tables may be missing.
 _DIRECTIONS = {
     1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP", 11: "unified HtoD",
@@ -43,22 +51,19 @@ class Work(NamedTuple):
 
 def device_work(export: Export) -> Work:
     """All work on devices; what is left out is counted in the assembly."""
-    parts = [_kernels(export), _copies(export), _fills(export)]
-    nodes = [(part.process, part.correlation) for part in parts]
-    parts.append(_graphs(export, *(np.concatenate([pair[side] for pair in nodes]) for side in (0, 1))))
+    tables = {table: export.numbers(table, *_PLACE, *columns) for table, columns in _COLUMNS.items()}
+    for rows in tables.values():
+        export.note_contexts(export.processes(rows["globalPid"]), rows["contextId"], rows["deviceId"])
+    parts = [_kernels(export, tables[_KERNEL]), _copies(export, tables[_COPY]), _fills(export, tables[_FILL])]
+    nodes = (np.concatenate([part.process for part in parts]), np.concatenate([part.correlation for part in parts]))
+    parts.append(_graphs(export, tables[_GRAPH], *nodes))
     return Work(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _kernels(export: Export) -> Work:
-    shape = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
-    memory = ("staticSharedMemory", "dynamicSharedMemory")
-    wanted = (*_PLACE, "start", "end", "demangledName", "shortName", "graphId", "graphNodeId", "registersPerThread", *shape, *memory)
-    rows = export.numbers(_KERNEL, *wanted)
+def _kernels(export: Export, rows: dict[str, Whole]) -> Work:
     ids = np.where(rows["demangledName"] != MISSING, rows["demangledName"], rows["shortName"])
     names = export.called(_KERNEL, ids, otherwise="[unnamed kernel]")
-    strings = list(export.assembly.strings)
-    found, inverse = np.unique(names, return_inverse=True)
-    kinds = np.array([kind_of(device_kind(strings[each])) for each in found.tolist()], np.int64)
+    kinds = export.each(names, lambda name: kind_of(device_kind(name)))
     numbers = {
         "graph": _graph_number(rows),
         "blocks": _product(rows, "gridX", "gridY", "gridZ"),
@@ -66,15 +71,12 @@ def _kernels(export: Export) -> Work:
         "registers_per_thread": _or_none(rows["registersPerThread"]),
         "shared_bytes_per_block": _or_none(rows["staticSharedMemory"]) + np.maximum(_or_none(rows["dynamicSharedMemory"]), 0),
     }
-    return _added(export, _KERNEL, rows, names, kinds[inverse] if len(found) else names, numbers)
+    return _added(export, _KERNEL, rows, names, kinds, numbers)
 
 
-def _copies(export: Export) -> Work:
-    rows = export.numbers(_COPY, *_PLACE, "start", "end", "bytes", "copyKind", "srcKind", "dstKind", "graphId", "graphNodeId")
-    keys = np.stack([rows[name] for name in ("copyKind", "srcKind", "dstKind")], axis=1)
-    found, inverse = np.unique(keys, axis=0, return_inverse=True)
-    made = np.array([export.assembly.name(_copy_name(*key)) for key in found.tolist()], np.int64)
-    names = made[inverse.reshape(-1)] if len(found) else np.empty(0, np.int64)
+def _copies(export: Export, rows: dict[str, Whole]) -> Work:
+    found, inverse = distinct(rows["copyKind"], rows["srcKind"], rows["dstKind"])
+    names = np.array([export.assembly.name(_copy_name(*key)) for key in found], np.int64)[inverse]
     numbers = {"bytes": _or_none(rows["bytes"]), "graph": _graph_number(rows)}
     return _added(export, _COPY, rows, names, np.full(len(names), kind_of("copy")), numbers)
 
@@ -86,21 +88,19 @@ def _copy_name(direction: int, source: int, target: int) -> str:
     return name
 
 
-def _fills(export: Export) -> Work:
-    rows = export.numbers(_FILL, *_PLACE, "start", "end", "bytes", "graphId", "graphNodeId")
+def _fills(export: Export, rows: dict[str, Whole]) -> Work:
     names = np.full(len(rows["start"]), export.assembly.name("Memset")) if len(rows["start"]) else np.empty(0, np.int64)
     numbers = {"bytes": _or_none(rows["bytes"]), "graph": _graph_number(rows)}
     return _added(export, _FILL, rows, names, np.full(len(names), kind_of("fill")), numbers)
 
 
-def _graphs(export: Export, process: Whole, correlation: Whole) -> Work:
-    rows = export.numbers(_GRAPH, *_PLACE, "start", "end", "graphId")
+def _graphs(export: Export, rows: dict[str, Whole], process: Whole, correlation: Whole) -> Work:
     twice = (matches(process, correlation, export.processes(rows["globalPid"]), rows["correlationId"]) >= 0) & (rows["correlationId"] != MISSING)
     export.assembly.leave_out("whole graphs whose nodes are traced one by one", int(twice.sum()), _seconds(rows, twice), _first(_GRAPH, twice))
     rows = {name: values[~twice] for name, values in rows.items()}
     graph = _or_none(rows["graphId"])
-    made = {each: export.assembly.name(f"CUDA graph {each}" if each >= 0 else "CUDA graph") for each in np.unique(graph).tolist()}
-    names = np.array([made[each] for each in graph.tolist()], np.int64)
+    found, inverse = distinct(graph)
+    names = np.array([export.assembly.name(f"CUDA graph {each}" if each >= 0 else "CUDA graph") for (each,) in found], np.int64)[inverse]
     return _added(export, _GRAPH, rows, names, np.full(len(names), kind_of("compute")), {"graph": graph})
 
 

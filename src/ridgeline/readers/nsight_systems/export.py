@@ -15,11 +15,11 @@ from ridgeline.core import Track
 
 from ..assembling import Assembly, Whole
 from ..databases import MISSING, Database
+from ..joining import distinct
 
 __all__ = ["Export"]
 
 _PART = 2**24 - 1
-_ACTIVITIES = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET")
 
 
 class Export:
@@ -28,11 +28,10 @@ class Export:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.assembly = Assembly(1e-9)
-        self.read: set[str] = set()
+        self._contexts: dict[tuple[int, ...], int] = {}
 
     def numbers(self, table: str, *columns: str) -> dict[str, Whole]:
         """Columns of a table of events; empty ones where there is no such table (they are made only where something happened)."""
-        self.read.add(table)
         if table not in self.database.tables:
             return {name: np.empty(0, np.int64) for name in columns}
         return self.database.whole(table, columns)
@@ -64,17 +63,20 @@ class Export:
             column: where the text may stand itself; otherwise: what a row without either is called; shape: applied to each text.
         """
         assembly, strings = self.assembly, self.strings
-        found, inverse = np.unique(ids, return_inverse=True)
-        known = np.fromiter((assembly.name(shape(strings[each])) if each in strings else -1 for each in found.tolist()), np.int64, len(found))
-        names: Whole = known[inverse] if len(found) else np.empty(0, np.int64)
-        if (names < 0).any() and self.database.has(table, column):
-            texts = self.database.texts(table, column)
-            for row in np.flatnonzero(names < 0).tolist():
-                text = texts[row]
-                if text:
-                    names[row] = assembly.name(shape(text))
-        names[names < 0] = assembly.name(otherwise) if (names < 0).any() else 0
+        found, inverse = distinct(ids)
+        known = [assembly.name(shape(self.database.name(strings[each]))) if each in strings else -1 for (each,) in found]
+        names: Whole = np.array(known, np.int64)[inverse]
+        unknown = np.flatnonzero(names < 0)
+        if len(unknown):
+            texts = self.database.texts(table, column) if self.database.has(table, column) else [None] * len(names)
+            names[unknown] = [assembly.name(shape(self.database.name(texts[row] or otherwise))) for row in unknown.tolist()]
         return names
+
+    def each(self, names: Whole, made: Callable[[str], int]) -> Whole:
+        """A number for each row by its name, made once a name."""
+        strings = list(self.assembly.strings)
+        found, inverse = distinct(names)
+        return np.array([made(strings[name]) for (name,) in found], np.int64)[inverse]
 
     def threads(self, ids: Whole) -> Whole:
         """Lanes of host threads by `globalTid`."""
@@ -86,10 +88,8 @@ class Export:
 
     def streams(self, process: Whole, device: Whole, context: Whole, stream: Whole) -> Whole:
         """Lanes of queues; `process` as `globalPid >> 24`, `device` as CUDA numbers it in that process."""
-        keys = np.stack([process, device, context, stream], axis=1) if len(process) else np.empty((0, 4), np.int64)
-        found, inverse = np.unique(keys, axis=0, return_inverse=True)
-        lanes = np.fromiter((self.assembly.lane(self._stream(*key)) for key in found.tolist()), np.int64, len(found))
-        return lanes[inverse.reshape(-1)] if len(found) else np.empty(0, np.int64)
+        found, inverse = distinct(process, device, context, stream)
+        return np.array([self.assembly.lane(self._stream(*key)) for key in found], np.int64)[inverse]
 
     def device(self, process: int, device: int) -> str:
         """Name of a device: by its number in the machine where the file maps the process's own numbers to those."""
@@ -104,25 +104,18 @@ class Export:
         """What the devices are, by their number in the machine."""
         return self.database.by_id("TARGET_INFO_GPU", "id", "name")
 
-    @cached_property
-    def contexts(self) -> dict[tuple[int, int], int]:
-        """Device by process and context. Rows of synchronisations give 0 as their device whatever it is: their context tells."""
-        found: dict[tuple[int, int], int] = {}
-        for table in _ACTIVITIES:
-            rows = self.numbers(table, "globalPid", "contextId", "deviceId")
-            keys = np.stack([self.processes(rows["globalPid"]), rows["contextId"], rows["deviceId"]], axis=1)
-            for process, context, device in np.unique(keys, axis=0).tolist():
-                found.setdefault((process, context), device)
-        return found
+    def note_contexts(self, process: Whole, context: Whole, device: Whole) -> None:
+        """Which contexts a device has; known before its lanes are named."""
+        for key in distinct(process, context, device)[0]:
+            self._contexts.setdefault(key[:2], key[2])
 
     def process(self, number: int) -> str:
         """Identifier of a process, from `globalPid >> 24`."""
         return str(number & _PART) if number >= 0 else ""
 
     def _lanes(self, ids: Whole, made: Callable[[int], Track]) -> Whole:
-        found, inverse = np.unique(ids, return_inverse=True)
-        lanes = np.fromiter((self.assembly.lane(made(each)) for each in found.tolist()), np.int64, len(found))
-        return lanes[inverse] if len(found) else np.empty(0, np.int64)
+        found, inverse = distinct(ids)
+        return np.array([self.assembly.lane(made(each)) for (each,) in found], np.int64)[inverse]
 
     def _thread(self, thread: int) -> Track:
         if thread == MISSING:
@@ -143,12 +136,12 @@ class Export:
             name += f" of process {self.process(process)}" + (f" context {context}" if context != MISSING else "")
         return Track(name=name, device=where, role="queue", process=self.process(process), thread=number)
 
-    def _contexts_of(self, where: str) -> list[tuple[int, int]]:
-        return [key for key, device in self.contexts.items() if self.device(key[0], device) == where]
+    def _contexts_of(self, where: str) -> list[tuple[int, ...]]:
+        return [key for key, device in self._contexts.items() if self.device(key[0], device) == where]
 
-    @cached_property
+    @property
     def _machines(self) -> set[int]:
-        return {process >> 24 for process, _ in self.contexts if process >= 0}
+        return {process >> 24 for process, _ in self._contexts if process >= 0}
 
     @cached_property
     def _thread_names(self) -> dict[int, str]:

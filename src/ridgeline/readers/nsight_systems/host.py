@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +22,7 @@ _FULL, _OWN_OF_CUDA = 8, (2, 6, 7)
 #: `ENUM_NSYS_EVENT_TYPE`: a mark, ranges that nest on their thread, ranges that need not; the latter three from NVTX's text files.
 _MARKS, _NESTED, _FREE = (34, 65), (59, 70), (60, 71)
 _OTHER_ROWS = "NVTX rows that are no ranges or marks (names of domains, categories, threads)"
-#: What PyTorch's `emit_nvtx` writes behind the name of an operator.
-_OPERATOR = re.compile(
-    r"^(?P<name>.+?)(?:, seq = (?P<seq>\d+))?(?:, op_id = (?P<op>\d+))?(?:, sizes = (?P<sizes>\[.*\]))?(?:, input_op_ids = .*)?$", re.DOTALL
-)
+_NVTX, _DOMAIN = "NVTX_EVENTS", 75
 
 
 class Calls(NamedTuple):
@@ -58,10 +54,8 @@ def calls(export: Export, waiting: tuple[Whole, Whole], own_copies: tuple[Whole,
 def _calls_of(export: Export, table: str, waiting: tuple[Whole, Whole], own_copies: tuple[Whole, Whole, Whole]) -> Calls:
     rows = export.numbers(table, "start", "end", "globalTid", "globalPid", "correlationId", "nameId")
     names = export.called(table, rows["nameId"], otherwise="[unnamed call]", shape=bare_call)
-    strings = list(export.assembly.strings)
-    found, inverse = np.unique(names, return_inverse=True)
-    kinds = np.array([kind_of(call_kind(strings[each])) for each in found.tolist()], np.int64)[inverse] if len(found) else names
-    queries = np.array(["Query" in strings[each] for each in found.tolist()], np.bool_)[inverse] if len(found) else np.empty(0, np.bool_)
+    kinds = export.each(names, lambda name: kind_of(call_kind(name)))
+    queries = export.each(names, lambda name: "Query" in name) > 0
     process = np.where(rows["globalTid"] != MISSING, rows["globalTid"], rows["globalPid"]) >> 24
     blocked = (matches(*waiting, process, rows["correlationId"]) >= 0) & ~queries
     copy = matches(own_copies[0], own_copies[1], process, rows["correlationId"])
@@ -87,9 +81,7 @@ def system_calls(export: Export) -> None:
     if not len(rows["start"]):
         return
     names = export.called(table, rows["nameId"], otherwise="[unnamed call]")
-    strings = list(export.assembly.strings)
-    found, inverse = np.unique(names, return_inverse=True)
-    kinds = np.array([kind_of(system_call_kind(strings[each])) for each in found.tolist()], np.int64)[inverse]
+    kinds = export.each(names, lambda name: kind_of(system_call_kind(name)))
     export.assembly.add(rows["start"], rows["end"], name=names, lane=export.threads(rows["globalTid"]), kind=kinds, place=f"table {table} row")
 
 
@@ -110,59 +102,65 @@ def overhead(export: Export) -> None:
 
 def ranges(export: Export) -> None:
     """NVTX ranges and marks; text written out or interned, those never closed counted."""
-    table, assembly = "NVTX_EVENTS", export.assembly
-    rows = export.numbers(table, "start", "end", "eventType", "globalTid", "globalPid", "textId", "domainId")
+    assembly = export.assembly
+    rows = export.numbers(_NVTX, "start", "end", "eventType", "globalTid", "globalPid", "textId", "domainId")
     if not len(rows["start"]):
         return
-    if not export.database.has(table, "eventType"):
+    if not export.database.has(_NVTX, "eventType"):
         rows["eventType"] = np.full(len(rows["start"]), _NESTED[0])
-    thread = np.where(rows["globalTid"] != MISSING, rows["globalTid"], rows["globalPid"])
-    names = export.called(table, rows["textId"], column="text", otherwise="[unnamed range]")
+    rows["thread"] = np.where(rows["globalTid"] != MISSING, rows["globalTid"], rows["globalPid"])
+    texts = _texts(export, rows)
     marks, nested, free = (np.isin(rows["eventType"], kinds) for kinds in (_MARKS, _NESTED, _FREE))
-    other = ~(marks | nested | free)
-    assembly.leave_out(_OTHER_ROWS, int(other.sum()), first=f"table {table} row {int(np.argmax(other)) + 1}" if other.any() else "")
-    if marks.any():
-        assembly.mark(rows["start"][marks], names[marks], export.threads(thread[marks]))
-    open_ended = (nested | free) & (rows["end"] == MISSING)
-    first = f"table {table} row {int(np.argmax(open_ended)) + 1}" if open_ended.any() else ""
-    assembly.leave_out("NVTX ranges that were never closed", int(open_ended.sum()), first=first)
-    domains = _domains(rows, names, list(assembly.strings))
-    for which, lanes in ((nested & ~open_ended, export.threads), (free & ~open_ended, lambda ids: export.beside(ids, "ranges"))):
+    other, endless = ~(marks | nested | free), (nested | free) & (rows["end"] == MISSING)
+    for which, reason in ((other, _OTHER_ROWS), (endless, "NVTX ranges that were never closed")):
         if which.any():
-            _add_ranges(export, {key: values[which] for key, values in rows.items()}, names[which], lanes(thread[which]), domains)
+            assembly.leave_out(reason, int(which.sum()), first=f"table {_NVTX} row {int(np.argmax(which)) + 1}")
+    if marks.any():
+        names = assembly.names([export.database.name(texts[row]) for row in np.flatnonzero(marks).tolist()])
+        assembly.mark(rows["start"][marks], names, export.threads(rows["thread"][marks]))
+    domains = {rows["domainId"][row]: texts[row] for row in np.flatnonzero(rows["eventType"] == _DOMAIN).tolist() if rows["domainId"][row] != 0}
+    for which, lanes in ((nested & ~endless, export.threads), (free & ~endless, lambda ids: export.beside(ids, "ranges"))):
+        chosen = np.flatnonzero(which)
+        if len(chosen):
+            part = {key: values[chosen] for key, values in rows.items()}
+            _add_ranges(export, part, [texts[row] for row in chosen.tolist()], lanes(part["thread"]), domains)
 
 
-def _domains(rows: dict[str, Whole], names: Whole, strings: list[str]) -> dict[int, str]:
-    """Names of domains other than the default one, from the rows that made them."""
-    made = np.flatnonzero(rows["eventType"] == 75)
-    pairs = zip(rows["domainId"][made].tolist(), names[made].tolist(), strict=True)
-    return {domain: strings[name] for domain, name in pairs if domain != 0}
+def _texts(export: Export, rows: dict[str, Whole]) -> list[str]:
+    """The text of each row: its own, or the interned one."""
+    strings = export.strings
+    own = export.database.texts(_NVTX, "text")
+    pairs = zip(own, rows["textId"].tolist(), strict=True)
+    return [text if text is not None else strings.get(number, "[unnamed range]") for text, number in pairs]
 
 
-def _add_ranges(export: Export, rows: dict[str, Whole], names: Whole, lanes: Whole, domains: dict[int, str]) -> None:
+def _add_ranges(export: Export, rows: dict[str, Whole], texts: list[str], lanes: Whole, domains: dict[int, str]) -> None:
     assembly = export.assembly
-    strings = list(assembly.strings)
-    found, inverse = np.unique(names, return_inverse=True)
-    read = [_range(strings[each]) for each in found.tolist()]
-    columns = np.array(
-        [(assembly.name(name), kind_of(kind), step, seq, assembly.name(sizes) if sizes else -1) for name, kind, step, seq, sizes in read]
-    )
-    name, kind, step, seq, sizes = columns[inverse].T
-    numbers = {key: values for key, values in (("iteration", step), ("sequence", seq)) if (values >= 0).any()}
-    texts = {"shapes": sizes} if (sizes >= 0).any() else {}
+    read: dict[str, tuple[int, int, int, int, int]] = {}
+    for text in texts:
+        if text not in read:
+            name, kind, step, seq, sizes = _range(export.database.name(text))
+            read[text] = (assembly.name(name), kind_of(kind), step, seq, assembly.name(sizes) if sizes else -1)
+    place = {text: index for index, text in enumerate(read)}
+    columns = np.array(list(read.values()), np.int64)[np.fromiter((place[text] for text in texts), np.int64, len(texts))]
+    name_column, kind_column, steps, sequences, shapes = columns.T
+    numbers = {key: values for key, values in (("iteration", steps), ("sequence", sequences)) if (values >= 0).any()}
+    further = {"shapes": shapes} if (shapes >= 0).any() else {}
     if domains:
-        known = {each: assembly.name(text) for each, text in domains.items()}
-        texts["domain"] = np.array([known.get(each, -1) for each in rows["domainId"].tolist()], np.int64)
-    place = "table NVTX_EVENTS row"
-    assembly.add(rows["start"], rows["end"], name=name, lane=lanes, kind=kind, numbers=numbers, texts=texts, place=place)
+        known = {each: assembly.name(export.database.name(text)) for each, text in domains.items()}
+        further["domain"] = np.array([known.get(each, -1) for each in rows["domainId"].tolist()], np.int64)
+    assembly.add(
+        rows["start"], rows["end"], name=name_column, lane=lanes, kind=kind_column, numbers=numbers, texts=further, place=f"table {_NVTX} row"
+    )
 
 
 def _range(text: str) -> tuple[str, str, int, int, str]:
-    """Name, kind, step, sequence number and shapes of a range by its text."""
-    if ", seq = " in text or ", op_id = " in text:
-        found = _OPERATOR.match(text)
-        if found and (found["seq"] or found["op"]):
-            seq = found["seq"] or ""
-            return found["name"], "operator", -1, int(seq) if 0 < len(seq) < 18 else -1, found["sizes"] or ""
-    step = iteration_of(text)
-    return text, "iteration" if step >= 0 else "annotation", step, -1, ""
+    """Name, kind, step, sequence number and shapes of a range by its text; PyTorch's `emit_nvtx` writes numbers behind the name of an operator."""
+    at = min((place for place in (text.find(", seq = "), text.find(", op_id = ")) if place > 0), default=-1)
+    if at < 0:
+        step = iteration_of(text)
+        return text, "iteration" if step >= 0 else "annotation", step, -1, ""
+    behind = text[at:]
+    number = behind[8:].partition(",")[0] if behind.startswith(", seq = ") else ""
+    shapes = behind.partition(", sizes = ")[2].partition(", input_op_ids = ")[0]
+    return text[:at], "operator", -1, int(number) if number.isascii() and number.isdigit() and len(number) < 18 else -1, shapes

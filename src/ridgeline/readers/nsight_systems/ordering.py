@@ -14,7 +14,7 @@ from ridgeline.core import Caution
 
 from ..assembling import Whole, kind_of
 from ..databases import MISSING
-from ..joining import last_before, matches, next_after
+from ..joining import codes_of, last_before, matches, next_after
 from .device import Work
 from .export import Export
 from .host import Calls
@@ -60,17 +60,15 @@ def link_launches(export: Export, work: Work, calls: Calls) -> tuple[Caution, ..
 
 def link_waits(export: Export, rows: Synchronisations, work: Work, calls: Calls) -> tuple[Caution, ...]:
     """From device work to the calls that waited for it, and between streams."""
+    if not len(rows["start"]):
+        return ()
     call = matches(calls.process, calls.correlation, rows["process"], rows["correlationId"])
-    streams, contexts = _coded(work.process, work.context, work.stream), _coded(work.process, work.context)
-    wanted = _coded(rows["process"], rows["contextId"], rows["streamId"])
-    groups = np.concatenate([streams, wanted])
-    _, codes = np.unique(groups, axis=0, return_inverse=True)
-    of_work, of_rows = codes.reshape(-1)[: len(streams)], codes.reshape(-1)[len(streams) :]
+    wanted = (rows["process"], rows["contextId"], rows["streamId"])
+    of_work, of_rows = codes_of((work.process, work.context, work.stream), wanted)
     recorded, origin = _recorded(export, rows, work)
-    stream = _waited(work, last_before(of_work, work.correlation, of_rows, rows["correlationId"]), rows["syncType"] == _STREAM)
-    _, codes = np.unique(np.concatenate([contexts, _coded(rows["process"], rows["contextId"])]), axis=0, return_inverse=True)
-    codes = codes.reshape(-1)
-    latest = _latest(codes[: len(contexts)], work, codes[len(contexts) :], rows)
+    stream = last_before(of_work, work.correlation, of_rows, rows["correlationId"])
+    in_context, of_context = codes_of((work.process, work.context), wanted[:2])
+    latest = _latest(in_context, of_context, work, rows)
     source = np.where(rows["syncType"] == _STREAM, stream, np.where(rows["syncType"] == _CONTEXT, latest, origin))
     asked = (call >= 0) & (rows["syncType"] == _EVENT)  # a query returns at once
     asked[asked] &= calls.kind[call[asked]] != kind_of("wait")
@@ -109,23 +107,15 @@ def _recorded(export: Export, rows: Synchronisations, work: Work) -> tuple[np.nd
     # By the number that ties a record to the waits for it; in older schemas by the event, the last time it was recorded before the wait.
     tied = matches(process, records["eventSyncId"], rows["process"], rows["eventSyncId"])
     tied[(rows["eventSyncId"] == MISSING) | (rows["eventSyncId"] <= 0)] = -1
-    keys = np.concatenate([_coded(process, records["eventId"]), _coded(rows["process"], rows["eventId"])])
-    _, codes = np.unique(keys, axis=0, return_inverse=True)
-    codes = codes.reshape(-1)
-    by_event = last_before(codes[: len(process)], records["correlationId"], codes[len(process) :], rows["correlationId"])
+    of_records, of_rows = codes_of((process, records["eventId"]), (rows["process"], rows["eventId"]))
+    by_event = last_before(of_records, records["correlationId"], of_rows, rows["correlationId"])
     record = np.where(tied >= 0, tied, np.where(rows["eventSyncId"] > 0, -1, by_event))
-    keys = np.concatenate([_coded(work.process, work.context, work.stream), _coded(process, records["contextId"], records["streamId"])])
-    _, codes = np.unique(keys, axis=0, return_inverse=True)
-    codes = codes.reshape(-1)
-    before = last_before(codes[: len(work.process)], work.correlation, codes[len(work.process) :], records["correlationId"])
+    of_work, of_records = codes_of((work.process, work.context, work.stream), (process, records["contextId"], records["streamId"]))
+    before = last_before(of_work, work.correlation, of_records, records["correlationId"])
     return record >= 0, np.where(record >= 0, before[record], -1)
 
 
-def _waited(work: Work, found: Whole, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Whole:
-    return np.where(which, found, -1)
-
-
-def _latest(groups: Whole, work: Work, wanted: Whole, rows: Synchronisations) -> Whole:
+def _latest(groups: Whole, wanted: Whole, work: Work, rows: Synchronisations) -> Whole:
     """For waits for a whole context: of all work put into it before the call, that which ended last, shape (rows,)."""
     found = np.full(len(wanted), -1, np.int64)
     asked = np.flatnonzero(rows["syncType"] == _CONTEXT)
@@ -159,7 +149,3 @@ def _clocks(early: Whole) -> tuple[Caution, ...]:
         return ()
     message = f"{count} of {len(early)} waits ended up to {int(early.max())} ns before the device work that they waited for"
     return (Caution(code="device-clock", message=message, effect="times of host and device compare only to within that"),)
-
-
-def _coded(*columns: Whole) -> Whole:
-    return np.stack(columns, axis=1) if len(columns[0]) else np.empty((0, len(columns)), np.int64)
