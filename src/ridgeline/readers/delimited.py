@@ -1,12 +1,11 @@
 """Tables in text: lines, fields and columns of the files that vendors' tools call CSV, whatever their delimiter, line ends and encoding.
 
-This module decides what a line and a row are: pieces of a file are decoded as they come (what is no UTF-8 is replaced and counted), quotes may hold
-delimiters and line breaks, and one line or field longer than the limits is refused. What the columns mean is left to the readers.
+This module decides what a row is: quotes may hold delimiters and line breaks, and a field longer than the limits is refused. What a line is, `lines`
+decides; what the columns mean is left to the readers.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -14,14 +13,13 @@ from typing import NamedTuple
 
 from ridgeline.core import Caution
 
+from .lines import Lines
 from .source import Source
 
 __all__ = ["DELIMITERS", "Columns", "Row", "RowReader", "split", "unverified"]
 
 DELIMITERS = (",", ";", "\t", "|", "^")
-_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-#: A line may be as long as this many of its longest names; a quoted field may go over this many lines.
-_NAMES_A_LINE = 256
+#: A quoted field may go over this many lines.
 _LINES_A_FIELD = 64
 
 
@@ -63,16 +61,11 @@ class RowReader:
 
     Args:
         source: the file.
-
-    Attributes:
-        damaged: lines with bytes that are no text; first_damaged: the first of them.
     """
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._longest = source.limits.name_characters * _NAMES_A_LINE
-        self.damaged = 0
-        self.first_damaged = 0
+        self._text = Lines(source)
         if csv.field_size_limit() < source.limits.name_characters:
             csv.field_size_limit(source.limits.name_characters)
 
@@ -80,16 +73,17 @@ class RowReader:
         """Number and text of each line, without its end.
 
         Raises:
-            ReadError: a line longer than the limits, or more of them than events are allowed.
+            ReadError: a line longer than any, or more of them than events are allowed.
         """
         number = 0
-        for number, line in enumerate(self._decoded(), start=1):
-            if number > self._source.limits.events:
-                raise self._source.damaged(f"at most {number - 1} lines", "more", "raise the limit, or record less")
-            if "\ufffd" in line:
-                self.damaged += 1
-                self.first_damaged = self.first_damaged or number
-            yield number, line
+        for piece in self._text.pieces():
+            lines = piece.removesuffix("\n").split("\n")
+            if number + len(lines) > self._source.limits.events:
+                raise self._source.damaged(f"at most {self._source.limits.events} lines", "more", "raise the limit, or record less")
+            for line in lines:
+                number += 1
+                # A mark of the byte order stands where files were joined.
+                yield number, line.lstrip("\ufeff")
 
     def rows(self, delimiter: str, whole: Callable[[list[str]], bool] | None = None) -> Iterator[Row]:
         """Every line as a row; quoted fields may go over several lines.
@@ -118,32 +112,10 @@ class RowReader:
             raise self._source.damaged(f"fields of at most {most} characters", f"line {number}: a longer one", "raise the limit if you trust it")
         return fields
 
+    @property
     def warnings(self) -> tuple[Caution, ...]:
-        """What is to be said of the text once it was read."""
-        if not self.damaged:
-            return ()
-        what = f"{self.damaged} line{'s have' if self.damaged > 1 else ' has'} bytes that are no text, the first is line {self.first_damaged}"
-        return (Caution(code="damaged-text", message=what, effect="names in them are not as they were"),)
-
-    def _decoded(self) -> Iterator[str]:
-        rest = ""
-        decoder: codecs.IncrementalDecoder | None = None
-        for piece in self._source.pieces():
-            if decoder is None:
-                decoder = codecs.getincrementaldecoder(_BOMS.get(piece[:2], "utf-8"))("replace")
-            rest += decoder.decode(piece)
-            *complete, rest = rest.split("\n")
-            yield from map(self._ended, complete)
-            if len(rest) > self._longest:
-                raise self._source.damaged("lines of ordinary length", f"one of more than {self._longest} characters", "it is no table")
-        if decoder is not None:
-            rest += decoder.decode(b"", final=True)
-        if rest:
-            yield self._ended(rest)
-
-    @staticmethod
-    def _ended(line: str) -> str:
-        return line.removesuffix("\r").lstrip("\ufeff")
+        """What became of the file's text; complete after the last row."""
+        return self._text.warnings
 
 
 def joined(

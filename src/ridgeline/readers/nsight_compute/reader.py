@@ -59,7 +59,7 @@ class NsightCompute:
             kernels=KernelTable(kernels=kernels, units=values.units, replayed=True, instrument="Nsight Compute"),
             facts=values.facts,
             excluded=tuple(Excluded(reason=reason, events=count, first=f"line {line}") for reason, (count, line) in sorted(pages.left_out.items())),
-            warnings=(*_cautions(pages, kernels, values), *reader.warnings()),
+            warnings=(*_cautions(pages, kernels, values), *reader.warnings),
         )
 
 

@@ -1,0 +1,5 @@
+"""TensorRT: layers, inferences and summaries that `trtexec` exports."""
+
+from .reader import TensorRt
+
+__all__ = ["TensorRt"]

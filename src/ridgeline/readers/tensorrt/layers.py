@@ -1,0 +1,111 @@
+"""Layers of `trtexec --exportProfile`.
+
+This module decides that layers of the kind `Reformat` are those that TensorRT inserts to change layout or precision (their names say so), and that
+those that take no time are no boundary. Layers are profiled one by one, with a synchronisation after each: their sum may be more than the wall of an
+inference, so no overhead follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ridgeline.core import Caution, Partition, PartitionTable, Profile, ProfileRow, ProfileTable, Quantity
+from ridgeline.readers.source import Source
+
+from .records import FORMAT, TOOL, Records, named, number, seconds
+
+__all__ = ["layers"]
+
+
+def layers(source: Source, records: Records, kept: Sequence[tuple[int, dict[str, Any]]]) -> Profile:
+    """The layers; raises `ReadError` where there is none with a time."""
+    count: float | None = None
+    rows: list[ProfileRow] = []
+    for place, record in kept:
+        if "name" not in record:
+            count = number(record, "count") if "count" in record else count
+            continue
+        mean_s = seconds(record, "averageMs")
+        total_s = seconds(record, "timeMs")
+        if "averageMs" not in record and total_s is not None and count:
+            mean_s = total_s / count
+        if mean_s is None:
+            records.leave_out("layers without a time, or with one that is none", place)
+            continue
+        rows.append(_layer(named(source, str(record["name"])), mean_s, record, count))
+    if not rows:
+        raise source.damaged("layers with averageMs", "none", "write it with trtexec --exportProfile")
+    table = ProfileTable(rows=tuple(rows), of="layers", per_call=True, iterations=int(count) if count and count >= 1 else None, name="layers")
+    return Profile(
+        format=FORMAT,
+        files=(source.name,),
+        tool=TOOL,
+        tables=(table,),
+        partitions=_partitions(rows),
+        excluded=tuple(records.excluded.values()),
+        warnings=_about_layers(rows, count),
+    )
+
+
+def _layer(name: str, mean_s: float, record: Mapping[str, Any], count: float | None) -> ProfileRow:
+    percentage = number(record, "percentage")
+    return ProfileRow(
+        name=name,
+        kind="Reformat" if _reformats(name) else "",
+        calls=1.0,
+        total_s=mean_s,
+        median_s=seconds(record, "medianMs"),
+        share=percentage / 100.0 if percentage is not None and 0.0 <= percentage <= 100.0 else None,
+        device="GPU 0",
+        provider="TensorRT",
+        numbers={"calls_profiled": count} if count else {},
+    )
+
+
+def _reformats(name: str) -> bool:
+    lowered = name.lower()
+    return lowered.startswith(("reformatting copynode", "reformat_")) or "[reformat]" in lowered
+
+
+def _about_layers(rows: Sequence[ProfileRow], count: float | None) -> tuple[Caution, ...]:
+    found = []
+    shares = [row.share for row in rows if row.share is not None]
+    if shares and abs(sum(shares) - 1.0) > 0.01:
+        message = f"the file's own percentages add up to {100.0 * sum(shares):.1f}"
+        found.append(Caution(code="broken-shares", message=message, effect="shares are of the sum of the layers instead"))
+    if count is not None and count < 10:
+        message = f"layers were profiled in {count:.0f} inference{'s' * (count != 1)}"
+        found.append(Caution(code="too-few-samples", message=message, effect="how much a layer varies is not known"))
+    what = "layers are timed one by one; together they may take longer than an inference without the profiler"
+    found.append(Caution(code="profiled-apart", message=what, effect="shares and order hold; their sum is no wall, and no overhead follows from it"))
+    return tuple(found)
+
+
+def _partitions(rows: Sequence[ProfileRow]) -> PartitionTable | None:
+    """Stretches of layers between reformats that take time; a reformat that takes none was found not to be needed."""
+    if not any(row.kind == "Reformat" for row in rows):
+        return None
+    stretches: list[list[int]] = [[]]
+    for node, row in enumerate(rows):
+        if row.kind == "Reformat":
+            if row.total_s > 0.0 and stretches[-1]:
+                stretches.append([])
+            continue
+        stretches[-1].append(node)
+    partitions = tuple(
+        Partition(
+            provider="TensorRT",
+            nodes=tuple(nodes),
+            kinds=tuple(rows[node].kind for node in nodes),
+            total_s=_measured(sum(rows[node].total_s for node in nodes)),
+        )
+        for nodes in stretches
+        if nodes
+    )
+    handoff_s = sum(row.total_s for row in rows if row.kind == "Reformat")
+    return PartitionTable(partitions=partitions, delegate="TensorRT", handoff_s=_measured(handoff_s), instrument="trtexec --exportProfile")
+
+
+def _measured(value: float) -> Quantity:
+    return Quantity.exact(value, "s", source="measured", origin="sum of the layers' means")
