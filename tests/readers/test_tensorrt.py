@@ -12,6 +12,7 @@ from ridgeline.core import EVENT_KINDS, Profile, ReadError
 from ridgeline.readers import read_profile
 from ridgeline.readers.tensorrt import TensorRt
 from ridgeline.readers.testing import ProfileReaderConformance
+from ridgeline.timeline.partitions import partition_report
 
 _REFORMAT = "Reformatting CopyNode for Input Tensor 0 to conv2"
 
@@ -63,15 +64,15 @@ def test_layers_per_inference_and_reformats_as_boundaries(tmp_path: Path) -> Non
     assert sum(row.total_s for row in table.rows) == pytest.approx(4.5e-3)
     assert [row.kind for row in table.rows] == ["Reformat", "", "Reformat", "", "Reformat", ""]
     assert table.rows[1].share == pytest.approx(1 / 4.5)
-    assert profile.partitions is not None
-    # The one that takes no time is no boundary; the one before the first layer opens nothing.
-    assert [partition.nodes for partition in profile.partitions.partitions] == [(1, 3), (5,)]
-    assert profile.partitions.handoff_s is not None
-    assert profile.partitions.handoff_s.value == pytest.approx(0.75e-3)
+    cut = partition_report(profile)
+    assert cut is not None
+    assert (cut.nodes, cut.handoff_s) == (3, pytest.approx(0.75e-3))
+    assert [(each.after, each.before, each.total_s) for each in cut.boundaries if each.total_s] == [("conv2", "{ForeignNode[a...b]}", 0.25e-3)]
 
 
 def test_layers_without_reformats_are_not_cut(tmp_path: Path) -> None:
-    assert _read(tmp_path, _profile(("conv1", 1.0), ("conv2", 2.0))).partitions is None
+    cut = partition_report(_read(tmp_path, _profile(("conv1", 1.0), ("conv2", 2.0))))
+    assert cut is None or cut.runs == 1
 
 
 def test_inferences_are_a_timeline_with_launches(tmp_path: Path) -> None:

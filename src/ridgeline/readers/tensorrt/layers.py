@@ -1,7 +1,7 @@
 """Layers of `trtexec --exportProfile`.
 
-This module decides that layers of the kind `Reformat` are those that TensorRT inserts to change layout or precision (their names say so), and that
-those that take no time are no boundary. Layers are profiled one by one, with a synchronisation after each: their sum may be more than the wall of an
+This module decides that layers of the kind `Reformat` are those that TensorRT inserts to change layout or precision (their names say so): they are the
+boundaries between stretches of one layout. Where a layer ran, on the GPU or on a DLA, the export does not tell. Layers are profiled one by one, with a synchronisation after each: their sum may be more than the wall of an
 inference, so no overhead follows from it.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ridgeline.core import Caution, Partition, PartitionTable, Profile, ProfileRow, ProfileTable, Quantity
+from ridgeline.core import Caution, Profile, ProfileRow, ProfileTable
 from ridgeline.readers.source import Source
 
 from .records import FORMAT, TOOL, Records, named, number, seconds
@@ -42,7 +42,6 @@ def layers(source: Source, records: Records, kept: Sequence[tuple[int, dict[str,
         files=(source.name,),
         tool=TOOL,
         tables=(table,),
-        partitions=_partitions(rows),
         excluded=tuple(records.excluded.values()),
         warnings=_about_layers(rows, count),
     )
@@ -57,7 +56,6 @@ def _layer(name: str, mean_s: float, record: Mapping[str, Any], count: float | N
         total_s=mean_s,
         median_s=seconds(record, "medianMs"),
         share=percentage / 100.0 if percentage is not None and 0.0 <= percentage <= 100.0 else None,
-        device="GPU 0",
         provider="TensorRT",
         numbers={"calls_profiled": count} if count else {},
     )
@@ -80,32 +78,3 @@ def _about_layers(rows: Sequence[ProfileRow], count: float | None) -> tuple[Caut
     what = "layers are timed one by one; together they may take longer than an inference without the profiler"
     found.append(Caution(code="profiled-apart", message=what, effect="shares and order hold; their sum is no wall, and no overhead follows from it"))
     return tuple(found)
-
-
-def _partitions(rows: Sequence[ProfileRow]) -> PartitionTable | None:
-    """Stretches of layers between reformats that take time; a reformat that takes none was found not to be needed."""
-    if not any(row.kind == "Reformat" for row in rows):
-        return None
-    stretches: list[list[int]] = [[]]
-    for node, row in enumerate(rows):
-        if row.kind == "Reformat":
-            if row.total_s > 0.0 and stretches[-1]:
-                stretches.append([])
-            continue
-        stretches[-1].append(node)
-    partitions = tuple(
-        Partition(
-            provider="TensorRT",
-            nodes=tuple(nodes),
-            kinds=tuple(rows[node].kind for node in nodes),
-            total_s=_measured(sum(rows[node].total_s for node in nodes)),
-        )
-        for nodes in stretches
-        if nodes
-    )
-    handoff_s = sum(row.total_s for row in rows if row.kind == "Reformat")
-    return PartitionTable(partitions=partitions, delegate="TensorRT", handoff_s=_measured(handoff_s), instrument="trtexec --exportProfile")
-
-
-def _measured(value: float) -> Quantity:
-    return Quantity.exact(value, "s", source="measured", origin="sum of the layers' means")
