@@ -25,6 +25,11 @@ __all__ = ["TfliteBenchmark"]
 _STATISTICS = re.compile(r"count=\d+ (?:first=\d+ )?curr=\d+")
 _CSV = re.compile(r"node type, ?(?:start, ?)?(?:first|count), ?avg_ms")
 _PRECISION = re.compile(r"\b(F32|F16|BF16|PF32|PF16|QC8|QC4|QB4|QS8|QU8|QD8|QP8|PQS8|S8|U8|X8|X16|X32)\b")
+#: What Android and iOS write before each line of a log.
+_PREFIX = re.compile(
+    r"^(?:\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\s{1,8}\d{1,9}\s{1,8}\d{1,9} [VDIWEF] [^:]{1,80}: "
+    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}[+-]\d{4} \S{1,80}\[\d{1,9}:\d{1,9}\] )"
+)
 _EVERY = "primary graph"
 #: Rows of LiteRT for handing buffers to the delegate and back.
 _BUFFERS = "LiteRT::Run["
@@ -53,7 +58,7 @@ class TfliteBenchmark:
         Raises:
             ReadError: neither a table, nor a wall, nor a line about a delegate; or a name longer than the limits.
         """
-        lines = source.text.splitlines()
+        lines = [_PREFIX.sub("", line) for line in source.text.splitlines()]
         longest = max(lines, key=len, default="")
         if len(longest) > 8 * source.limits.name_characters:
             found = f"line {lines.index(longest) + 1} of {len(longest)} characters"
