@@ -290,13 +290,16 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         what: name; factor: how many times faster, null for taking no time at all.
-        before_s: replayed without the change, which must be the window; after_s: with it; low_s, high_s: range where order is not known.
+        before_s: replayed without the change, which must be the window; after_s: with it; low_s, high_s: range where order is not known, null if
+            nobody asked.
     """
 
     what: str
     factor: float | None
     before_s: float
     after_s: float
+    low_s: float | None = None
+    high_s: float | None = None
 
 
 class Growth(msgspec.Struct, frozen=True, kw_only=True):

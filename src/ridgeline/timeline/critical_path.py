@@ -1,0 +1,264 @@
+"""The critical path: from the end of the window back to its start, at every moment exactly one piece.
+
+From the boundary that comes last the walk goes back along the edge that was binding, whose source with its delay came latest (of several recorded
+before assumed, another lane before the thread itself, the earlier start, the order of tracks). What the edges of a boundary do not explain is its
+lag, a piece of its own: of a launch or of a queue if it is of their usual size, else unexplained. So the pieces tile the window to the tick. A thread
+that waits is replaced by what it waited for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import EVENT_KINDS, CriticalPath, PathPiece, Timeline
+
+from .dependencies import Dependencies, graph_of
+from .edges import EDGE_KINDS
+from .events import is_kind
+from .segments import segments_of
+
+__all__ = ["LABELS", "Path", "critical_path", "path_of", "path_ticks"]
+
+Ints = NDArray[np.int64]
+#: What a piece can be.
+LABELS = (
+    "compute", "communication", "copy", "operator", "python", "input", "runtime", "profiler", "other", "launch", "synchronisation", "queue",
+    "unexplained",
+)  # fmt: skip
+_OF_KIND = {"fill": "copy", "wait": "synchronisation", "sync": "synchronisation", "annotation": "unexplained", "iteration": "unexplained"}
+_MOST_NAMES = 100
+#: A lag of this many times the usual one is not explained by what usually makes it; a usual one is not taken to be shorter than this.
+_MANY, _QUICK_S = 10, 2e-6
+_TABLE = np.array([LABELS.index(_OF_KIND.get(kind, kind)) for kind in EVENT_KINDS], dtype=np.uint8)
+_UNEXPLAINED = LABELS.index("unexplained")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Path:
+    """Pieces in order of time, shape (p,) each; each ends where the next one starts.
+
+    Args:
+        label: index into `LABELS`; start, end: in ticks; track: −1 where it is on none.
+        event: whose time it is, or before whose boundary it lies; −1 for none.
+        own: whether the time is that event's own, and not time before it.
+        node: nodes of the graph that the path goes through, last first.
+    """
+
+    label: NDArray[np.uint8]
+    start: Ints
+    end: Ints
+    track: Ints
+    event: Ints
+    own: NDArray[np.bool_]
+    node: Ints
+
+
+def binding(deps: Dependencies) -> Ints:
+    """The edge that each node waited for last, −1 for a node without edges; shape (m,)."""
+    out = np.full(len(deps), -1, dtype=np.int64)
+    if not len(deps.source):
+        return out
+    event = deps.event[deps.source] // 2
+    same = deps.kind == EDGE_KINDS.index("thread")
+    keys = (deps.source, deps.track[deps.source], deps.events.start[event], same, deps.assumed, -(deps.tick[deps.source] + deps.delay), deps.target)
+    order = np.lexsort(keys)
+    first = np.concatenate(([True], deps.target[order][1:] != deps.target[order][:-1]))
+    out[deps.target[order][first]] = order[first]
+    return out
+
+
+def path_of(deps: Dependencies) -> Path:
+    """The critical path as columns."""
+    start, end = deps.window
+    if not len(deps):
+        whole = [(_UNEXPLAINED, start, end, -1, -1, False)] if end > start else []
+        return _path([np.array(column, dtype=np.int64) for column in (zip(*whole, strict=True) if whole else [[]] * 6)], np.zeros(0, dtype=np.int64))
+    last = np.flatnonzero(deps.tick == deps.tick.max())
+    node = int(last[np.lexsort((last, deps.track[last], deps.events.start[deps.event[last] // 2]))[0]])
+    bound = binding(deps)
+    edges = _walk(deps, bound, node)
+    nodes = np.concatenate(([node], deps.source[edges])) if len(edges) else np.array([node])
+    parts = [_lags(deps, bound, nodes, edges), _works(deps, edges), _on_threads(deps, edges), _ends(deps, nodes)]
+    columns = [np.concatenate([part[at] for part in parts]) for at in range(6)]
+    keep = columns[2] > columns[1]
+    columns = [column[keep] for column in columns]
+    order = np.argsort(columns[1], kind="stable")
+    return _path([column[order] for column in columns], nodes)
+
+
+def _path(columns: list[Ints], nodes: Ints) -> Path:
+    """Columns of pieces, with what belongs together joined."""
+    label, start, end, track, event, own = columns
+    fresh = np.ones(len(label), dtype=bool)
+    fresh[1:] = (label[1:] != label[:-1]) | (track[1:] != track[:-1]) | (event[1:] != event[:-1]) | (own[1:] != own[:-1])
+    at = np.flatnonzero(fresh)
+    ends = end[np.concatenate((at[1:], [len(label)])) - 1] if len(label) else end
+    return Path(label=label[at].astype(np.uint8), start=start[at], end=ends, track=track[at], event=event[at], own=own[at].astype(bool), node=nodes)
+
+
+def _walk(deps: Dependencies, bound: Ints, node: int) -> Ints:
+    """Edges of the path, last first."""
+    found, edge_of, source = [], bound.tolist(), deps.source.tolist()
+    edge = edge_of[node]
+    while edge >= 0:
+        found.append(edge)
+        edge = edge_of[source[edge]]
+    return np.array(found, dtype=np.int64)
+
+
+Pieces = tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.bool_]]
+
+
+def _unusual(deps: Dependencies, bound: Ints) -> NDArray[np.bool_]:
+    """Which nodes came much later than what bound them usually explains: by many times the median lag of such nodes, shape (m,)."""
+    out = np.zeros(len(deps), dtype=bool)
+    devices = list(dict.fromkeys(track.device for track in deps.t.tracks))
+    device = np.array([devices.index(track.device) for track in deps.t.tracks], dtype=np.int64)
+    starts = np.flatnonzero((deps.event % 2 == 0) & ~deps.on_host & (bound >= 0))
+    for kind in ("launch", "queue"):
+        mine = starts[deps.kind[bound[starts]] == EDGE_KINDS.index(kind)]
+        delay = deps.delay[bound[mine]]
+        for number in range(len(devices)):
+            chosen = device[deps.track[mine]] == number
+            if chosen.any():
+                usual = max(float(np.median(delay[chosen] + deps.lag[mine[chosen]])), _QUICK_S / deps.t.tick_s)
+                out[mine[chosen]] = deps.lag[mine[chosen]] > _MANY * usual
+    return out
+
+
+def _lags(deps: Dependencies, bound: Ints, nodes: Ints, edges: Ints) -> Pieces:
+    """What the edges of a node do not explain."""
+    tick, lag = deps.tick[nodes], deps.lag[nodes]
+    event, is_end = deps.event[nodes] // 2, deps.event[nodes] % 2 == 1
+    label = np.full(len(nodes), _UNEXPLAINED, dtype=np.int64)
+    # The first node of the window has no edge; its lag is time before anything that is known.
+    kind = np.append(deps.kind[edges], len(EDGE_KINDS))[: len(nodes)]
+    assumed = np.append(deps.assumed[edges], False)[: len(nodes)]
+    device = ~deps.on_host[nodes]
+    waits = _OF_KIND["wait"]
+    awaited = np.isin(kind, [EDGE_KINDS.index(name) for name in ("wait", "signal")])
+    queued = (kind == EDGE_KINDS.index("queue")) & deps.launched[event]
+    label[device & ~is_end & (kind == EDGE_KINDS.index("launch"))] = LABELS.index("launch")
+    label[device & ~is_end & (queued | (assumed & awaited))] = LABELS.index("queue")
+    label[device & ~is_end & awaited & ~assumed] = LABELS.index(waits)
+    label[device & is_end] = LABELS.index(waits)
+    # A thread that goes on at the end of an event waited in it; one that begins an event was idle.
+    long = deps.events.end[event] > deps.events.start[event]
+    label[~device & is_end & long & (kind < len(EDGE_KINDS))] = LABELS.index(waits)
+    label[_unusual(deps, bound)[nodes]] = _UNEXPLAINED
+    return label, tick - lag, tick, deps.track[nodes], event, np.zeros(len(nodes), dtype=bool)
+
+
+def _works(deps: Dependencies, edges: Ints) -> Pieces:
+    """Work of devices, and the usual latency of launches."""
+    launch = deps.kind[edges] == EDGE_KINDS.index("launch")
+    work = deps.kind[edges] == EDGE_KINDS.index("work")
+    at = edges[launch | work]
+    launch = launch[launch | work]
+    event = deps.event[deps.target[at]] // 2
+    label = np.where(launch, LABELS.index("launch"), _TABLE[deps.events.kind[event]]).astype(np.int64)
+    start = deps.tick[deps.source[at]]
+    return label, start, start + deps.delay[at], deps.track[deps.target[at]], event, ~launch
+
+
+def _on_threads(deps: Dependencies, edges: Ints) -> Pieces:
+    """Time of threads, segment by segment."""
+    at = edges[deps.kind[edges] == EDGE_KINDS.index("thread")]
+    at = at[deps.delay[at] > 0]
+    seg = deps.segments
+    start, track = deps.tick[deps.source[at]], deps.track[deps.source[at]]
+    end = start + deps.delay[at]
+    if not len(at):
+        empty = np.zeros(0, dtype=np.int64)
+        return empty, empty, empty, empty, empty, empty.astype(bool)
+    first, last = seg.at(track, start), seg.at(track, end - 1)
+    count = last - first + 1
+    piece = np.repeat(np.arange(len(at)), count)
+    segment = np.repeat(first, count) + np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
+    low, high = np.maximum(seg.start[segment], start[piece]), np.minimum(seg.end[segment], end[piece])
+    event = seg.event[segment]
+    label = np.where(event >= 0, _TABLE[deps.events.kind[np.maximum(event, 0)]], _UNEXPLAINED).astype(np.int64)
+    return label, low, high, seg.track[segment], event, event >= 0
+
+
+def _ends(deps: Dependencies, nodes: Ints) -> Pieces:
+    """The window after the last boundary, where ranges that are no work, or threads beside the program, make it longer."""
+    last = int(deps.tick[nodes[0]])
+    columns = [np.array([value], dtype=np.int64) for value in (_UNEXPLAINED, last, deps.window[1], -1, -1)]
+    return columns[0], columns[1], columns[2], columns[3], columns[4], np.zeros(1, dtype=bool)
+
+
+def path_ticks(deps: Dependencies, path: Path) -> Ints:
+    """Ticks of the path that are each event's own, shape (n,)."""
+    out = np.zeros(len(deps.t), dtype=np.int64)
+    np.add.at(out, path.event[path.own], (path.end - path.start)[path.own])
+    return out
+
+
+def critical_path(t: Timeline, *, deps: Dependencies | None = None, path: Path | None = None, most: int = 1000) -> CriticalPath:
+    """The longest chain of dependent pieces; its length is the window's, and `covered_share` is what it explains of it.
+
+    Args:
+        t: the timeline.
+        deps, path: `graph_of(t)` and `path_of(deps)` where the caller has them.
+        most: pieces to list, the longest ones; the sums are over all.
+
+    Raises:
+        UsageError: ticks that leave 63 bits.
+    """
+    deps = graph_of(t) if deps is None else deps
+    path = path_of(deps) if path is None else path
+    ticks, tick_s = path.end - path.start, t.tick_s
+    window = deps.window[1] - deps.window[0]
+    by_label = np.bincount(path.label, ticks, len(LABELS))
+    listed = np.sort(np.argsort(-ticks, kind="stable")[:most])
+    names = _names(deps, path)
+    explained = int(ticks[path.label != _UNEXPLAINED].sum())
+    return CriticalPath(
+        length_s=int(ticks.sum()) * tick_s,
+        window_s=window * tick_s,
+        covered_share=explained / window if window else 0.0,
+        pieces=tuple(_piece(deps, path, int(at), names[at]) for at in listed),
+        piece_count=len(ticks),
+        by_label={LABELS[at]: float(by_label[at]) * tick_s for at in np.argsort(-by_label, kind="stable") if by_label[at] > 0},
+        by_name=_by_name(path, names, tick_s),
+    )
+
+
+def _names(deps: Dependencies, path: Path) -> list[str]:
+    """A name for each piece: its event's, or the named range in which a thread did nothing that was recorded."""
+    strings, name = deps.t.strings, deps.events.name
+    out = [strings[name[event]] if event >= 0 else "" for event in path.event.tolist()]
+    idle = np.flatnonzero((path.event < 0) & (path.track >= 0))
+    if len(idle):
+        ranges = np.flatnonzero(is_kind(deps.events, "annotation", "iteration"))
+        inside = segments_of(deps.events.track[ranges].astype(np.int64), deps.events.start[ranges], deps.events.end[ranges], ranges)
+        if len(inside):
+            at = inside.at(path.track[idle], path.start[idle])
+            fits = (inside.track[at] == path.track[idle]) & (inside.start[at] <= path.start[idle]) & (inside.end[at] > path.start[idle])
+            for piece, event in zip(idle[fits].tolist(), inside.event[at[fits]].tolist(), strict=True):
+                out[piece] = strings[name[event]] if event >= 0 else ""
+    return out
+
+
+def _piece(deps: Dependencies, path: Path, at: int, name: str) -> PathPiece:
+    track = int(path.track[at])
+    return PathPiece(
+        label=LABELS[path.label[at]],
+        name=name,
+        lane=deps.t.tracks[track].name if track >= 0 else "",
+        start_s=int(path.start[at] - deps.window[0]) * deps.t.tick_s,
+        duration_s=int(path.end[at] - path.start[at]) * deps.t.tick_s,
+    )
+
+
+def _by_name(path: Path, names: list[str], tick_s: float) -> dict[str, float]:
+    """Seconds of the names with most of them; what nothing explains has none."""
+    sums: dict[str, int] = {}
+    for name, label, ticks in zip(names, path.label.tolist(), (path.end - path.start).tolist(), strict=True):
+        if name and label != _UNEXPLAINED:
+            sums[name] = sums.get(name, 0) + ticks
+    return {name: sums[name] * tick_s for name in sorted(sums, key=lambda name: (-sums[name], name))[:_MOST_NAMES]}

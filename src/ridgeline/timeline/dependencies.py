@@ -1,0 +1,346 @@
+"""The dependency graph of a timeline: which boundary of an event comes after which, and how long after.
+
+A node is the start or end of a piece of work on a device, or a moment of a host thread at which it meets something else (a launch, a wait, a signal);
+between two such moments a thread is one edge, whose length is the time of the events in it. What `edges` decides orders the rest. A node's time is
+
+    tick = max over its edges of (tick of the source + delay) + lag
+
+with every delay what the source is known to cost (work, the time of a thread, the usual launch latency) and the lag ≥ 0 whatever remains: a launch
+that took longer, a queue that started late, or time that nothing explains. So replaying an unchanged graph gives the recorded times exactly.
+
+Named ranges and what lies in another clock domain than most events are in no graph; nor are threads that only show where Python stands and touch
+nothing else (a monitor that sleeps until the recording ends holds nothing up). Nodes are in topological order: by tick, and at one tick as
+the edges say. Edges that contradict each other at one tick (work of no length that comes after its own consequences) are left out and counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import Excluded, Timeline
+
+from .edges import EDGE_KINDS, NEVER, Edges, Scene, handoffs, launches, other_queues, overlapped, queue_order, signals, waited_for, waits
+from .events import Events, events_of, is_kind, window_of
+from .segments import Segments, last_at, segments_of
+
+__all__ = ["Dependencies", "graph_of", "thread_time"]
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+#: Places of boundaries at one tick: ends of device work, of queues that wait, of host events; then starts on the host and on devices.
+_WORK_END, _SYNC_END, _HOST_END, _HOST_START, _DEVICE_START = range(5)
+#: Boundaries that may follow each other at one tick; more of them contradict each other, or as good as.
+_MOST_TIES = 500
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dependencies:
+    """A graph of m nodes and k edges, both in topological order (edges by target).
+
+    Args:
+        t: whose; events: its columns; window: first and last tick of what it is of.
+        tick, track: of each node, shape (m,); event: of which it is a boundary, as 2 × event (+ 1 for an end), shape (m,).
+        source, target: nodes, shape (k,); kind: index into `EDGE_KINDS`; delay: in ticks ≥ 0; assumed: not recorded but inferred.
+        lag: of each node, shape (m,): its tick less what its edges explain; of a node without edges its time since the window's start.
+        on_host: which nodes are moments of a thread, shape (m,).
+        segments: who the time of each thread belongs to; counted: how much of each segment is time of the thread and not waiting, shape (segments,).
+        launched: events of which it is known when they were put into their queue, shape (n,).
+        left_out: what the graph does not hold, and why.
+    """
+
+    t: Timeline
+    events: Events
+    window: tuple[int, int]
+    tick: Ints
+    track: Ints
+    event: Ints
+    on_host: Flags
+    source: Ints
+    target: Ints
+    kind: NDArray[np.uint8]
+    delay: Ints
+    assumed: Flags
+    lag: Ints
+    segments: Segments
+    counted: Ints
+    launched: Flags
+    host: Flags
+    device: Flags
+    left_out: tuple[Excluded, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.tick)
+
+
+def graph_of(t: Timeline) -> Dependencies:
+    """The dependency graph of a timeline, O(n log n).
+
+    Raises:
+        UsageError: ticks that leave 63 bits.
+    """
+    events, window = events_of(t), window_of(t)
+    scene, left_out = _scene(t, events, window)
+    found, pairs = _edges(scene)
+    aside = _bystanders(scene, found)
+    scene = scene._replace(host=scene.host & ~aside)
+    found = [_without(one, aside) for one in found]
+    launched = np.zeros(len(t), dtype=bool)
+    for one in found:
+        if one.kind == "launch":
+            launched[one.target // 2] = True
+    nodes = _Nodes(scene, found, pairs)
+    counted = _counted(scene, found)
+    order, source, target, kind, delay, assumed, against = _assembled(scene, nodes, found, pairs, counted)
+    tick, track, event, on_host = nodes.tick[order], nodes.track[order], nodes.event[order], nodes.on_host[order]
+    reach = np.full(len(tick), window[0], dtype=np.int64)
+    np.maximum.at(reach, target, tick[source] + delay)
+    dropped = {f"{one.kind} link against time: its source comes after its target": one.dropped for one in found if one.dropped}
+    dropped["order at one tick that contradicts itself"] = against
+    dropped["threads that only show where Python stands, beside the program: not in the dependency graph"] = int(aside.sum())
+    return Dependencies(
+        t=t, events=events, window=window, tick=tick, track=track, event=event, on_host=on_host, source=source, target=target,
+        kind=kind, delay=delay, assumed=assumed, lag=tick - reach, segments=scene.segments, counted=counted, launched=launched, host=scene.host,
+        device=scene.device, left_out=left_out + tuple(Excluded(reason=reason, events=count) for reason, count in dropped.items() if count),
+    )  # fmt: skip
+
+
+def _scene(t: Timeline, events: Events, window: tuple[int, int]) -> tuple[Scene, tuple[Excluded, ...]]:
+    on_device = np.array([bool(track.device) for track in t.tracks], dtype=bool)
+    ranges = np.array([track.role == "ranges" for track in t.tracks], dtype=bool)
+    clocks = [track.clock for track in t.tracks]
+    domains = list(dict.fromkeys(clocks))
+    domain = np.array([domains.index(clock) for clock in clocks], dtype=np.int64)
+    none = np.zeros(0, dtype=bool)
+    counts = ~is_kind(events, "annotation", "iteration") & (events.start >= window[0]) & (events.end <= window[1])
+    counts &= ~ranges[events.track] if len(t) else none
+    most = int(np.bincount(domain[events.track[counts]]).argmax()) if counts.any() else 0
+    other = counts & (domain[events.track] != most) if len(t) else none
+    counts &= ~other
+    device = counts & on_device[events.track] if len(t) else none
+    host = counts & ~device
+    at = np.flatnonzero(host)
+    segments = segments_of(events.track[at].astype(np.int64), events.start[at], events.end[at], at)
+    reasons = {
+        "clock of another domain: not in the dependency graph": int(other.sum()),
+        "nested too deep in a lane that is not nested: counted as a part of what they lie in": segments.deep,
+    }
+    left_out = tuple(Excluded(reason=reason, events=count) for reason, count in reasons.items() if count)
+    return Scene(t, events, host, device, segments, segments.event >= 0), left_out
+
+
+def _edges(scene: Scene) -> tuple[list[Edges], tuple[Ints, Ints]]:
+    """All edges but those of time that passes on a track, and the pairs that overlap a little."""
+    count = len(scene.t)
+    queue, signal, wait = queue_order(scene), signals(scene), waits(scene)
+    ready = np.full(count, NEVER, dtype=np.int64)
+    for one in (queue, signal):
+        _raise(scene, ready, one)
+    launch = launches(scene, ready)
+    _raise(scene, ready, launch)
+    launched = np.zeros(count, dtype=bool)
+    launched[launch.target // 2] = True
+    other = other_queues(scene, ready, launched)
+    explained = np.zeros(count, dtype=bool)
+    explained[wait.target // 2] = True
+    blocked = waited_for(scene, explained)
+    begun = np.zeros(count, dtype=bool)
+    for one in (signal, launch):
+        begun[one.target // 2] = True
+    return [queue, signal, wait, launch, other, blocked, handoffs(scene, begun)], overlapped(scene)
+
+
+def _bystanders(scene: Scene, found: list[Edges]) -> Flags:
+    """Events of threads that hold nothing but Python frames and touch no other lane, where other lanes touch."""
+    if not len(scene.t):
+        return np.zeros(0, dtype=bool)
+    track = scene.events.track
+    touched = np.zeros(len(scene.t.tracks), dtype=bool)
+    for one in found:
+        source, target = track[one.source // 2], track[one.target // 2]
+        touched[source[source != target]] = True
+        touched[target[source != target]] = True
+    other = np.zeros(len(touched), dtype=bool)
+    other[track[scene.host & ~is_kind(scene.events, "python", "wait")]] = True
+    return scene.host & (~touched & ~other)[track] if touched.any() else np.zeros(len(scene.t), dtype=bool)
+
+
+def _without(one: Edges, aside: Flags) -> Edges:
+    """Edges but those of events aside (from one to another of the same thread)."""
+    keep = ~(aside[one.source // 2] | aside[one.target // 2])
+    return one if keep.all() else one._replace(source=one.source[keep], target=one.target[keep], delay=one.delay[keep])
+
+
+def _raise(scene: Scene, ready: Ints, one: Edges) -> None:
+    np.maximum.at(ready, one.target // 2, _tick(scene.events, one.source) + one.delay)
+
+
+def _tick(events: Events, boundary: Ints) -> Ints:
+    event = boundary // 2
+    return np.where(boundary % 2 == 1, events.end[event], events.start[event])
+
+
+class _Nodes:
+    """Nodes in order of (tick, phase, track, place), and where each boundary is among them."""
+
+    def __init__(self, scene: Scene, found: list[Edges], pairs: tuple[Ints, Ints]) -> None:
+        events = scene.events
+        work = np.flatnonzero(scene.device)
+        work = work[np.lexsort((work, events.end[work], events.start[work], events.track[work]))]
+        place = np.repeat(3 * np.arange(len(work)), 2) + np.tile([0, 2], len(work))
+        rank = np.zeros(len(scene.t), dtype=np.int64)
+        rank[work] = np.arange(len(work))
+        ends = np.unique(np.concatenate([np.concatenate((one.source, one.target)) for one in found] + [_outermost(scene)]))
+        ends = ends[scene.host[ends // 2]]
+        boundary = np.concatenate((np.stack((2 * work, 2 * work + 1), axis=1).ravel(), 2 * pairs[0] + 1, ends))
+        tick = np.concatenate((_tick(events, boundary[: 2 * len(work)]), events.start[pairs[1]], _tick(events, ends)))
+        sequence = np.concatenate((place, 3 * rank[pairs[0]] + 1, np.zeros(len(ends), dtype=np.int64)))
+        phase = _phases(scene, boundary)
+        phase[2 * len(work) : 2 * len(work) + len(pairs[0])] = _WORK_END
+        track = events.track[boundary // 2].astype(np.int64) if len(boundary) else boundary
+        order = np.lexsort((boundary, sequence, track, phase, tick))
+        columns = [column[order] for column in (tick, phase, track, sequence)]
+        # Moments of one thread at one tick are one node; device boundaries differ in their sequence.
+        fresh = np.ones(len(order), dtype=bool)
+        fresh[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+        number = np.empty(len(order), dtype=np.int64)
+        number[order] = np.cumsum(fresh) - 1
+        self.tick, self.track, self.event = columns[0][fresh], columns[2][fresh], boundary[order][fresh]
+        self.on_host = scene.host[self.event // 2] if len(self.event) else np.zeros(0, dtype=bool)
+        self.of = np.full(2 * len(scene.t), -1, dtype=np.int64)
+        middle = slice(2 * len(work), 2 * len(work) + len(pairs[0]))
+        self.middle = number[middle]
+        keep = np.ones(len(order), dtype=bool)
+        keep[middle] = False
+        self.of[boundary[keep]] = number[keep]
+
+
+def _outermost(scene: Scene) -> Ints:
+    """First start and last end of each thread, as boundaries; with and without events of no length, which own no segment."""
+    long = scene.events.end > scene.events.start
+    return np.concatenate((_ends_of_tracks(scene, scene.host), _ends_of_tracks(scene, scene.host & long)))
+
+
+def _ends_of_tracks(scene: Scene, chosen: Flags) -> Ints:
+    at = np.flatnonzero(chosen)
+    track = scene.events.track[at]
+    first, last = np.lexsort((scene.events.start[at], track)), np.lexsort((scene.events.end[at], track))
+    heads = np.unique(track[first], return_index=True)[1]
+    tails = len(at) - 1 - np.unique(track[last][::-1], return_index=True)[1]
+    return np.concatenate((2 * at[first[heads]], 2 * at[last[tails]] + 1))
+
+
+def _phases(scene: Scene, boundary: Ints) -> Ints:
+    event = boundary // 2
+    if not len(event):
+        return event.copy()
+    ends = (boundary % 2 == 1) & (scene.events.end[event] > scene.events.start[event])
+    on_device = np.where(ends, np.where(is_kind(scene.events, "sync")[event], _SYNC_END, _WORK_END), _DEVICE_START)
+    return np.where(scene.device[event], on_device, np.where(ends, _HOST_END, _HOST_START))
+
+
+def _counted(scene: Scene, found: list[Edges]) -> Ints:
+    """Time of each segment that passes whatever else happens: none where the thread waits for something that is known."""
+    seg, events = scene.segments, scene.events
+    counted = seg.end - seg.start
+    if not len(seg):
+        return counted
+    targets = np.concatenate([one.target for one in found])
+    targets = np.unique(targets[scene.host[targets // 2]])
+    tick = _tick(events, targets)
+    # The segment that ends where the target is.
+    at = last_at(seg.track, seg.start, events.track[targets // 2].astype(np.int64), tick - 1)
+    fits = at >= 0
+    at, targets, tick = at[fits], targets[fits], tick[fits]
+    fits = (seg.end[at] == tick) & (seg.track[at] == events.track[targets // 2])
+    # An end waits in whatever of its event lasts until then; a start only while the thread was idle.
+    fits &= np.where(targets % 2 == 1, seg.start[at] >= events.start[targets // 2], ~scene.busy[at])
+    counted[at[fits]] = 0
+    return counted
+
+
+def thread_time(segments: Segments, counted: Ints, track: Ints, tick: Ints) -> Ints:
+    """Time that counts on a thread from some common origin up to each moment; its differences on one track are what passed between. Shape of `tick`.
+
+    Args:
+        segments: of the threads.
+        counted: how much of each counts, 0 ≤ counted; a moment within one takes its part of it.
+    """
+    if not len(segments):
+        return np.zeros(len(tick), dtype=np.int64)
+    before = np.concatenate(([0], np.cumsum(counted)))
+    at = last_at(segments.track, segments.start, track, tick)
+    inside = np.maximum(at, 0)
+    length = segments.end[inside] - segments.start[inside]
+    passed = np.where(segments.track[inside] == track, np.minimum(tick - segments.start[inside], length), length)
+    whole = counted[inside] == length
+    part = np.where(whole, passed, np.floor(passed * (counted[inside] / length)).astype(np.int64))
+    part = np.where(passed == length, counted[inside], part)
+    return np.where(at >= 0, before[inside] + part, 0)
+
+
+def _assembled(
+    scene: Scene, nodes: _Nodes, found: list[Edges], pairs: tuple[Ints, Ints], counted: Ints
+) -> tuple[Ints, Ints, Ints, NDArray[np.uint8], Ints, Flags, int]:
+    """(order of the nodes, source, target, kind, delay, assumed, how many contradict others) of all edges, by target."""
+    parts = [_threads(scene, nodes, counted), *_work(scene, nodes, pairs)]
+    parts += [one._replace(source=nodes.of[one.source], target=nodes.of[one.target]) for one in found]
+    # What overlaps a little is in order from the middle of the one to the start of the other.
+    parts.append(Edges(nodes.middle, nodes.of[2 * pairs[1]], np.zeros(len(nodes.middle), dtype=np.int64), "queue", True))
+    source, target, delay = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    sizes = [len(part.source) for part in parts]
+    kind = np.repeat(np.array([EDGE_KINDS.index(part.kind) for part in parts], dtype=np.uint8), sizes)
+    assumed = np.repeat([part.assumed for part in parts], sizes)
+    nodes_in_order = _topological(nodes.tick, source, target)
+    number = np.empty(len(nodes_in_order), dtype=np.int64)
+    number[nodes_in_order] = np.arange(len(nodes_in_order))
+    source, target = number[source], number[target]
+    forward = source < target
+    order = np.flatnonzero(forward)
+    order = order[np.argsort(target[order], kind="stable")]
+    return nodes_in_order, source[order], target[order], kind[order], delay[order], assumed[order], int((~forward).sum())
+
+
+def _topological(tick: Ints, source: Ints, target: Ints) -> Ints:
+    """Nodes by tick, at one tick each after all that it comes after, else as they are."""
+    tied = tick[source] == tick[target]
+    source, target = source[tied], target[tied]
+    level = np.zeros(len(tick), dtype=np.int64)
+    for _ in range(_MOST_TIES):
+        late = level[target] <= level[source]
+        if not late.any():
+            break
+        np.maximum.at(level, target[late], level[source[late]] + 1)
+    return np.lexsort((level, tick)) if level.any() else np.arange(len(tick))
+
+
+def _threads(scene: Scene, nodes: _Nodes, counted: Ints) -> Edges:
+    """From each moment of a thread to the next one."""
+    at = np.flatnonzero(nodes.on_host)
+    at = at[np.argsort(nodes.track[at], kind="stable")]
+    passed = thread_time(scene.segments, counted, nodes.track[at], nodes.tick[at])
+    same = nodes.track[at[1:]] == nodes.track[at[:-1]]
+    return Edges(at[:-1][same], at[1:][same], (passed[1:] - passed[:-1])[same], "thread")
+
+
+def _work(scene: Scene, nodes: _Nodes, pairs: tuple[Ints, Ints]) -> list[Edges]:
+    """From the start to the end of each piece of work; in two where another piece begins in its tail. A queue that waits does no work."""
+    events = scene.events
+    split = np.zeros(len(scene.t), dtype=bool)
+    split[pairs[0]] = True
+    at = np.flatnonzero(scene.device & ~split)
+    idle = is_kind(events, "sync")[at]
+    delay = np.where(idle & _awaits(scene)[at], 0, events.end[at] - events.start[at])
+    whole = Edges(nodes.of[2 * at], nodes.of[2 * at + 1], delay, "work")
+    outer, inner = pairs
+    head = Edges(nodes.of[2 * outer], nodes.middle, events.start[inner] - events.start[outer], "work")
+    return [whole, head, Edges(nodes.middle, nodes.of[2 * outer + 1], events.end[outer] - events.start[inner], "work")]
+
+
+def _awaits(scene: Scene) -> Flags:
+    """Events that a link says wait for something."""
+    out = np.zeros(len(scene.t), dtype=bool)
+    out[waits(scene).target // 2] = True
+    return out
