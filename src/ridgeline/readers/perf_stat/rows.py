@@ -24,7 +24,7 @@ _AGGREGATES = ("cpu", "core", "die", "cluster", "cache", "socket", "node", "thre
 _NAN = re.compile(rb':\s*"?-?(?:nan|inf(?:inity)?)"?\s*([,}])', re.IGNORECASE)
 _EVENT = re.compile(r"[A-Za-z_]")
 #: One blank between digits and three more of them groups thousands; columns stand further apart.
-_GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+_GROUPS = re.compile(r"(?<=\d)[ \u00a0\u202f\u2009](?=\d{3}(?!\d))")
 
 
 class Count(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,13 @@ def text_row(line: str, mark: str, at: int = 0) -> Count | None:
     if len(tokens) > 2 and re.fullmatch(r"\d{1,9}[.,]\d{9}", tokens[0]) and (_is_value(tokens[1], mark) or _is_value(tokens[2], mark)):
         time_s, tokens = number(tokens[0], mark), tokens[1:]
     where, tokens = _where(tokens, mark)
-    if len(tokens) not in (2, 3) or tokens[1] == "seconds" or not _is_value(tokens[0], mark) or not _EVENT.search(tokens[-1]):
+    if (
+        len(tokens) not in (2, 3)
+        or tokens[1] == "seconds"
+        or (len(tokens) == 3 and not _EVENT.match(tokens[1]))
+        or not _is_value(tokens[0], mark)
+        or not _EVENT.search(tokens[-1])
+    ):
         return None
     metric, unit = _metric(right, mark)
     return Count(
