@@ -13,6 +13,8 @@ from .diagnose import diagnose
 from .gate import gate
 from .history import history
 from .machine import devices, doctor, probe
+from .open import open_command
+from .read import read
 from .record import log
 from .report import report
 from .show import diff, show
@@ -21,7 +23,7 @@ from .transfer import export_command, import_command
 __all__ = ["cli"]
 
 #: Commands of the design that this version does not have.
-_LATER = frozenset({"explore", "model", "plan", "predict", "read", "schedule", "serve", "try", "tune"})
+_LATER = frozenset({"explore", "model", "plan", "predict", "schedule", "serve", "try", "tune"})
 
 
 class _Commands(click.Group):
@@ -60,5 +62,23 @@ def cli(context: click.Context) -> None:
         put_back_settings(lambda line, _: click.echo(f"ridgeline: {line}", err=True))
 
 
-for command in (diagnose, bench, compare, probe, doctor, devices, log, show, diff, report, export_command, import_command, calc, gate, history):
+for command in (
+    diagnose,
+    bench,
+    compare,
+    read,
+    open_command,
+    probe,
+    doctor,
+    devices,
+    log,
+    show,
+    diff,
+    report,
+    export_command,
+    import_command,
+    calc,
+    gate,
+    history,
+):
     cli.add_command(command)

@@ -37,8 +37,8 @@ def report(**fields: object) -> ReadReport:
     return ReadReport(files=("trace.json",), format="chrome", **{"window_s": 1.0, **fields})
 
 
-def idling(because: str, idle_s: float = 0.4, **more: object) -> ReadReport:
-    gap = Gap(device="GPU 0", start_s=0.1, duration_s=idle_s, after="k", waiting_for="host", because=because)
+def idling(because: str, idle_s: float = 0.4, *, gap_s: float = 5e-4, **more: object) -> ReadReport:
+    gap = Gap(device="GPU 0", start_s=0.1, duration_s=gap_s, after="k", waiting_for="host", because=because)
     return report(devices=(device(busy_s=1 - idle_s, idle_because_s={because: idle_s}),), gaps=(gap,), gap_count=1, **more)
 
 
@@ -212,13 +212,40 @@ def test_one_partition_with_nearly_all_nodes_is_healthy() -> None:
     )
 
 
-def test_first_iterations_are_told_only_where_nothing_else_is() -> None:
-    steps = IterationReport(how="marks", name="step", spans_s=((0.0, 0.55), *((0.55 + 0.05 * i, 0.05) for i in range(9))), first=1, median_s=0.05)
+def test_first_iterations_are_told_only_where_nothing_steady_stands() -> None:
+    steps = IterationReport(how="marks", name="step", spans_s=((0.0, 0.55), (0.55, 0.05), (0.6, 0.06)), first=1)
     (found,) = findings_of(report(devices=(device(),), iterations=steps))[0]
     assert found.cause == "cold-start"
     assert found.share == pytest.approx(0.5)
     assert found.actions[0].median_after_s[0] == pytest.approx(0.5)
     assert causes(idling("synchronisation", iterations=steps)) == ["synchronisation"]
+    steady = msgspec.structs.replace(steps, spans_s=((0.0, 0.55), *((0.55 + 0.05 * i, 0.05) for i in range(9))), median_s=0.05)
+    assert findings_of(report(devices=(device(),), iterations=steady)) == ((), True)
+
+
+def test_long_gaps_are_not_what_issuing_work_costs() -> None:
+    def stopped(activity: str) -> ReadReport:
+        found = idling("launch-bound", gap_s=0.4)
+        return msgspec.structs.replace(found, gaps=tuple(msgspec.structs.replace(gap, activity=activity) for gap in found.gaps))
+
+    (memory,) = findings_of(stopped("cudaMalloc"))[0]
+    assert (memory.cause, memory.actions[0].action) == ("allocation", "reuse-buffers")
+    (other,) = findings_of(stopped("cuModuleLoadData"))[0]
+    assert (other.cause, other.bound, other.actions) == ("unknown", "inconclusive", ())
+
+
+def test_where_only_long_gaps_are_listed_nothing_is_said_of_the_others() -> None:
+    found = idling("launch-bound", gap_s=0.01)
+    gap = found.gaps[0]
+    assert causes(msgspec.structs.replace(found, gaps=(gap,), gap_count=5000)) == []
+    assert causes(msgspec.structs.replace(found, gaps=(gap,), gap_count=1)) == ["dispatch"]
+
+
+def test_rows_that_fill_the_wall_of_a_call_are_healthy() -> None:
+    rows = tuple(ProfileRow(name=str(index), kind="Conv", total_s=0.0096) for index in range(10))
+    table = ProfileTable(rows=rows, per_call=True, wall_s=0.1)
+    assert findings_of(report(window_s=None, tables=(table,))) == ((), True)
+    assert findings_of(report(window_s=None, tables=(msgspec.structs.replace(table, wall_s=0.2),))) == ((), None)
 
 
 @pytest.mark.parametrize(
@@ -267,3 +294,9 @@ def test_whatever_is_promised_is_finite_ordered_and_under_the_share(idle: dict[s
             assert 1.0 <= low <= high
             assert high <= 1 / (1 - min(one.share, 0.99)) * (1 + 1e-9)
             assert 0 < action.median_after_s[0] <= action.median_after_s[1] <= window_s * (1 + 1e-9)
+
+
+def test_operators_that_start_the_same_work_within_one_another_are_counted_once() -> None:
+    rows = tuple(operator(name, own_s=0.01, device_s=0.2) for name in ("aten::to", "aten::_to_copy", "aten::contiguous"))
+    (found,) = findings_of(report(operators=rows, devices=(device(),)))[0]
+    assert found.share == pytest.approx(0.2)

@@ -18,6 +18,8 @@ _FAR_S = 1e-3
 _LEAST_BETWEEN = 0.1
 #: First iterations are a finding only where they are this much of what was recorded.
 _LEAST_COLD = 0.2
+#: With so many iterations after the first ones, something steady stands.
+_STEADY = 3
 
 
 def between_operators(seen: Seen) -> Iterator[TraceFinding]:
@@ -69,20 +71,24 @@ def taking_turns(seen: Seen) -> Iterator[TraceFinding]:
 
 
 def cold_start(seen: Seen) -> Iterator[TraceFinding]:
-    """First iterations that are unlike the rest and a good part of what was recorded."""
+    """First iterations that are unlike the rest, where hardly any other stands: a program that goes on is judged by its steady ones."""
     steps = seen.report.iterations
-    if steps is None or not steps.first or not steps.median_s or seen.window_s <= 0:
+    if steps is None or not steps.first or seen.window_s <= 0:
         return
-    excess_s = sum(span[1] for span in steps.spans_s[: steps.first]) - steps.first * steps.median_s
+    steady = sorted(span[1] for span in steps.spans_s[steps.first :])
+    if not 1 <= len(steady) < _STEADY:
+        return
+    excess_s = sum(span[1] for span in steps.spans_s[: steps.first]) - steps.first * steady[0]
     share = excess_s / seen.window_s
     if share < _LEAST_COLD:
         return
     evidence = (
-        *of_all("first iterations above the others", excess_s, seen.window_s, f"{steps.first} first ones less as many medians, window"),
-        counted("a steady iteration", steps.median_s, "s", f"median of the others, found by {steps.how}"),
+        *of_all("first iterations above the others", excess_s, seen.window_s, f"{steps.first} first ones less as many of the least, window"),
+        counted("the least of the others", steady[0], "s", f"found by {steps.how}"),
     )
-    said = f"the first {steps.first} of {len(steps.spans_s)} iterations take {format_quantity(excess_s, 's')} more than steady ones do"
+    which = "the first iteration takes" if steps.first == 1 else f"the first {steps.first} iterations take"
+    said = f"{which} {format_quantity(excess_s, 's')} more than what follows"
     fix = Fix(action="pre-warm", because="done before the first request, warm-up delays none", part=(0.8, 1.0))
-    where = Where(stage=f"first {steps.first} iterations")
+    where = Where(stage="first iterations")
     # The promise is of all that was recorded, not of a steady iteration, which gets no shorter.
     yield seen.finding("cold-start", "latency", where, share, said, evidence, (fix,), base=(seen.window_s, "the window"))

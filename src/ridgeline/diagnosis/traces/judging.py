@@ -15,6 +15,7 @@ from ridgeline.core import ReadReport, TraceFinding
 
 from .functions import functions
 from .host import between_operators, cold_start, taking_turns
+from .kernels import kernel_findings
 from .placed import conversions, handoffs
 from .seen import Seen
 from .waiting import exposed, imbalance, waiting
@@ -23,8 +24,15 @@ __all__ = ["RULES", "findings_of"]
 
 Rule = Callable[[Seen], Iterator[TraceFinding]]
 
+
+def _kernels(seen: Seen) -> Iterator[TraceFinding]:
+    """What counters of kernels say; beside a timeline the shares would be of other times than those of the other rules."""
+    if seen.report.kernels is not None:
+        yield from kernel_findings(seen.report.kernels)
+
+
 #: Each looks at the report on its own; the order does not matter.
-RULES: tuple[Rule, ...] = (waiting, exposed, imbalance, between_operators, taking_turns, conversions, handoffs, functions)
+RULES: tuple[Rule, ...] = (waiting, exposed, imbalance, between_operators, taking_turns, conversions, handoffs, functions, _kernels)
 #: Asked only where no other rule found anything: first iterations are no bottleneck of a program that goes on.
 LAST: tuple[Rule, ...] = (cold_start,)
 #: A device that works at least this part of its window, or a host whose operators fill it so far, is healthy where nothing else was found.
@@ -73,6 +81,12 @@ def _healthy(seen: Seen) -> bool | None:
         return True if seen.device_s > 0 and seen.busy_s / seen.device_s >= _BUSY else None
     if report.overhead is not None and report.operators and report.overhead.window_s > 0:
         return True if report.overhead.operators_s / report.overhead.window_s >= _BUSY else None
+    walls = [
+        (sum(row.total_s for row in table.rows), table.wall_s) for table in report.tables if table.per_call and not table.nested and table.wall_s
+    ]
+    if walls and report.partitions is None:
+        inside_s, wall_s = max(walls, key=lambda pair: pair[1])
+        return True if inside_s / wall_s >= _BUSY else None
     if report.partitions is not None and report.partitions.nodes:
         return True if report.partitions.runs == 1 else None
     return None

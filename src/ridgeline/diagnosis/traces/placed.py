@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ridgeline.core import Evidence, PartitionReport, TraceFinding, Where
+from ridgeline.core import DEVICE_WORK, Evidence, PartitionReport, TraceFinding, Where
 from ridgeline.core.units import format_share
 
 from .seen import LEAST, Fix, Seen, counted, of_all
@@ -21,15 +21,17 @@ _CONVERSIONS = re.compile(
 #: One partition over this part of the nodes is healthy.
 _HEALTHY_DELEGATION = 0.95
 _NAMED = 3
+#: Name, seconds, calls.
+_Row = tuple[str, float, float]
 
 
 def conversions(seen: Seen) -> Iterator[TraceFinding]:
     """Transposes, reorders and casts, by own time on the host or time on the device, and by the rows of tables."""
-    rows: list[tuple[str, float, float]] = [(one.name, one.own_s, one.calls) for one in seen.report.operators if _CONVERSIONS.search(one.name)]
-    # With a device, an operator that started work there costs its time there: what the host took to issue it lies beside the device's work.
-    on_device = {one.name: one.device_s for one in seen.report.operators if one.device_s is not None} if seen.report.devices else {}
-    rows = [(name, on_device.get(name) or 0.0 if seen.report.devices else own_s, calls) for name, own_s, calls in rows]
-    whole_s = seen.busy_s if seen.report.devices else seen.window_s
+    rows: list[_Row]
+    if seen.report.devices:
+        rows, whole_s = _on_devices(seen), seen.busy_s
+    else:
+        rows, whole_s = [(one.name, one.own_s, one.calls) for one in seen.report.operators if _CONVERSIONS.search(one.name)], seen.window_s
     if not rows and seen.report.window_s is None:
         rows, whole_s = _table_rows(seen)
     part_s = sum(seconds for _, seconds, _ in rows)
@@ -47,7 +49,19 @@ def conversions(seen: Seen) -> Iterator[TraceFinding]:
     yield seen.finding("layout-conversion", "bandwidth", Where(operator=name), share, said, evidence, (fix,), path=path)
 
 
-def _table_rows(seen: Seen) -> tuple[list[tuple[str, float, float]], float]:
+def _on_devices(seen: Seen) -> list[_Row]:
+    """Time on devices: of the kernels that convert, or of the operator that started most, since operators start the same work within one another."""
+    kernels: list[_Row] = [
+        (one.name, one.total_s, one.calls) for one in seen.report.operators if one.kind in DEVICE_WORK and _CONVERSIONS.search(one.name)
+    ]
+    started = [one for one in seen.report.operators if one.kind == "operator" and one.device_s and _CONVERSIONS.search(one.name)]
+    largest = max(started, key=lambda one: one.device_s or 0.0, default=None)
+    if largest is None or sum(row[1] for row in kernels) >= (largest.device_s or 0.0):
+        return kernels
+    return [(largest.name, largest.device_s or 0.0, largest.calls)]
+
+
+def _table_rows(seen: Seen) -> tuple[list[_Row], float]:
     """Conversions in tables of operators or layers that do not contain one another, and the time of all rows."""
     tables = [table for table in seen.report.tables if table.of in ("operators", "layers", "kernels") and not table.nested]
     if not tables:

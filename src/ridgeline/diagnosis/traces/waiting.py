@@ -5,12 +5,14 @@ The table says what each reason of a gap (`Gap.because`) means as a cause; what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ridgeline.core import Evidence, TraceFinding, Where
+from ridgeline.core import Evidence, Gap, TraceFinding, Where
 from ridgeline.core.units import format_quantity, format_share
 
+from ..causes.unexplained import UNKNOWN
 from .seen import LEAST, Fix, Seen, counted, of_all
 
 __all__ = ["exposed", "imbalance", "waiting"]
@@ -26,6 +28,12 @@ class _Reason:
     fixes: tuple[Fix, ...]
 
 
+#: A gap that is longer than this is not what issuing a piece of work costs.
+_ISSUED_S = 1e-3
+#: Calls that take or give back memory of a device, and wait for all its work to do so.
+_MEMORY = re.compile(
+    r"^(cuda|hip|cu|mu)(Mem)?(Host)?(Malloc|Free|Alloc|Create|Map|Unmap|Release)|^(cuda|hip)Mem(PoolTrim|Unmap|Create)|empty_cache", re.IGNORECASE
+)
 _LAUNCHES = _Reason(
     because=("launch-bound", "operator"),
     cause="dispatch",
@@ -37,7 +45,6 @@ _LAUNCHES = _Reason(
     ),
 )
 _REASONS = (
-    _LAUNCHES,
     _Reason(
         because=("synchronisation",),
         cause="synchronisation",
@@ -70,6 +77,7 @@ def waiting(seen: Seen) -> Iterator[TraceFinding]:
     """Devices idle because of something the host does."""
     if seen.device_s <= 0:
         return
+    yield from _issuing(seen)
     for reason in _REASONS:
         idle_s = sum(seen.idle_s(because) for because in reason.because)
         share = idle_s / seen.device_s
@@ -77,6 +85,42 @@ def waiting(seen: Seen) -> Iterator[TraceFinding]:
             longest = max(reason.because, key=seen.idle_s)
             yield _waits(seen, reason, idle_s, seen.idlest(longest))
     yield from _input(seen)
+
+
+def _issuing(seen: Seen) -> Iterator[TraceFinding]:
+    """Idle time in which the host issues work: many short gaps are what issuing costs, a few long ones are something else that the host does."""
+    idle_s = sum(seen.idle_s(because) for because in _LAUNCHES.because)
+    gaps = [gap for gap in seen.report.gaps if gap.because in _LAUNCHES.because]
+    long = [gap for gap in gaps if gap.duration_s > _ISSUED_S]
+    # Where only long gaps are listed, those that are not may be long as well.
+    hidden = seen.report.gap_count > len(seen.report.gaps) and len(long) == len(gaps) and bool(gaps)
+    short_s = 0.0 if hidden else max(0.0, idle_s - sum(gap.duration_s for gap in long))
+    if short_s / seen.device_s >= LEAST:
+        longest = max(_LAUNCHES.because, key=seen.idle_s)
+        yield _waits(seen, _LAUNCHES, short_s, seen.idlest(longest))
+    yield from _stopped(seen, [gap for gap in long if _MEMORY.search(gap.activity)], memory=True)
+    yield from _stopped(seen, [gap for gap in long if not _MEMORY.search(gap.activity)], memory=False)
+
+
+def _stopped(seen: Seen, gaps: Sequence[Gap], *, memory: bool) -> Iterator[TraceFinding]:
+    """Long gaps in which the host was busy with one call: known only where it takes or gives back memory."""
+    idle_s = sum(gap.duration_s for gap in gaps)
+    share = idle_s / seen.device_s
+    if share < LEAST:
+        return
+    longest = max(gaps, key=lambda gap: gap.duration_s)
+    calls = ", ".join(dict.fromkeys(gap.activity for gap in sorted(gaps, key=lambda gap: -gap.duration_s)[:3] if gap.activity))
+    times = f"{len(gaps)} gaps of more than {format_quantity(_ISSUED_S, 's')}"
+    evidence = (*of_all(f"idle: {times}", idle_s, seen.device_s, f"host in {calls}"), counted("longest", longest.duration_s, "s", longest.activity))
+    where = Where(lane=longest.device, function=longest.activity or None)
+    took = f"{format_share(share)} of its time ({format_quantity(idle_s, 's')})"
+    if memory:
+        said = f"{longest.device} waits for {took} while the host takes or gives back its memory ({calls})"
+        fixes = (Fix(action="reuse-buffers", because="memory that is kept is not asked for again, and nothing waits for it", part=(0.5, 1.0)),)
+        yield seen.finding("allocation", "latency", where, share, said, evidence, fixes, path=seen.path_share())
+    else:
+        said = f"{longest.device} waits for {took} in {times}, the host in {calls or 'nothing recorded'}; what that waits for the file does not tell"
+        yield TraceFinding(where=where, bound="inconclusive", cause=UNKNOWN, share=min(1.0, share), evidence=evidence, summary=said)
 
 
 def _waits(seen: Seen, reason: _Reason, idle_s: float, device: str) -> TraceFinding:

@@ -1,29 +1,27 @@
 """The report as one HTML file: the page of the diagnosis in its order, charts before the numbers, everything inlined, nothing ever requested.
 
-Decides what stands where and what the file may do (its content security policy). The drawings are left to the modules beside, the words and
+Decides what stands where; what the file may do is decided in `shell`. The drawings are left to the modules beside, the words and
 tables to `diagnosis_page`: a section that is new there appears here without a change.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
-from importlib.resources import files
 
 from ridgeline.core import Diagnosis, Facts, Run
 
 from ..blocks import block_html
 from ..diagnosis_page import page
-from ..html import MADE_BY, html
+from ..html import html
 from ..measured import disturbed, operator_table, partition_blocks
-from ..page import Block, Page, Section
+from ..page import Block, Section
 from ..pages import run_page
 from .actions import actions_chart, actions_table, tried_chart
 from .limits import LIMITS, Limits, bounded, by_kind, ranked
 from .markup import NOTHING, Markup, join, tag, text
 from .roofline import plotted, roofline_chart
 from .roofs import memory_roofs, peak_roofs, roof_table
+from .shell import anchor, asset, contents, document, wide
 from .times import latency_section, latency_table, operator_bars, where_section
 from .verdict import figures, masthead, shrink_chart
 
@@ -58,7 +56,7 @@ def _written(diagnosis: Diagnosis, facts: Facts | None, at: str, limits: Limits)
     found = page(shown)
     sections = [_section(section, shown, facts, limits) for section in found.sections]
     left_out = _left_out(len(diagnosis.operators) - limits.operators, cut)
-    return _document(found, masthead(found, shown, at), [sections[0], _contents(found.sections), *sections[1:], left_out])
+    return document(found, masthead(found, shown, at), [sections[0], contents(found.sections), *sections[1:], left_out], asset("report.js"))
 
 
 def _section(section: Section, diagnosis: Diagnosis, facts: Facts | None, limits: Limits) -> Markup:
@@ -66,7 +64,7 @@ def _section(section: Section, diagnosis: Diagnosis, facts: Facts | None, limits
     chart, blocks = _parts(section, diagnosis, facts, limits)
     written = Markup("".join(block_html(block) for block in blocks))
     behind = tag("details", tag("summary", text("Numbers")), written) if chart and blocks else written
-    return tag("section", tag("h2", text(section.title), id=_anchor(section.title)), chart, behind, aria_labelledby=_anchor(section.title))
+    return tag("section", tag("h2", text(section.title), id=anchor(section.title)), chart, behind, aria_labelledby=anchor(section.title))
 
 
 def _parts(section: Section, diagnosis: Diagnosis, facts: Facts | None, limits: Limits) -> tuple[Markup, Sequence[Block]]:
@@ -95,7 +93,7 @@ def _operators(diagnosis: Diagnosis, facts: Facts | None, most: int) -> tuple[Ma
     missing = main is not None and all(point.operator.name != main for point in points)
     said = _roofline_note(len(first), len(points), len(rest), roofs=device is not None, missing=missing)
     drawn = (
-        tag("figure", tag("figcaption", text("roofline")), tag("p", text(said), class_="sub"), _wide(roofline_chart(points, device, main)))
+        tag("figure", tag("figcaption", text("roofline")), tag("p", text(said), class_="sub"), wide(roofline_chart(points, device, main)))
         if points
         else tag("p", text("No operator has a place on a roofline: none is known with arithmetic, bytes and time together."), class_="sub")
     )
@@ -119,42 +117,9 @@ def _roofline_note(shown: int, points: int, summed: int, *, roofs: bool, missing
     return " ".join(parts)
 
 
-def _wide(chart: Markup) -> Markup:
-    return tag("div", chart, class_="scroll")
-
-
 def _left_out(summed: int, cut: Sequence[str]) -> Markup:
     notes = [*cut, *([f"{summed} operators summed by kind"] if summed > 0 else [])]
     if not notes:
         return NOTHING
     said = f"To stay small this page leaves out: {'; '.join(notes)}. The JSON of the run has all of it."
     return tag("section", tag("h2", text("Left out")), tag("p", text(said)))
-
-
-def _anchor(title: str) -> str:
-    return title.lower().replace(" ", "-")
-
-
-def _contents(sections: Sequence[Section]) -> Markup:
-    links = [tag("a", text(section.title), href=f"#{_anchor(section.title)}") for section in sections if section.title != "Verdict"]
-    return tag("nav", *links, aria_label="Sections")
-
-
-def _asset(name: str) -> Markup:
-    return Markup(files(__package__).joinpath(name).read_text(encoding="utf-8").strip())
-
-
-def _document(found: Page, head: Markup, sections: Sequence[Markup]) -> str:
-    script = _asset("report.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # The file may show itself and run its own script, and nothing else, whatever a name in it contains.
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"{MADE_BY}\n"
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"{tag('title', text(found.title))}\n<style>\n{_asset('report.css')}\n</style>\n</head>\n<body>\n"
-        f"{head}\n{tag('main', *sections)}\n<script>{script}</script>\n</body>\n</html>\n"
-    )

@@ -1,0 +1,123 @@
+"""The answers of a timeline: use, gaps, overhead, iterations, operators, the critical path and what changing it would give.
+
+Decides the order, how much is listed, and which what-ifs are asked unasked; all else is in `timeline`. Imports are late: a profile without times
+needs none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import EVENT_KINDS, CriticalPath, DeviceUse, OperatorUse, Timeline, UsageError
+from ridgeline.core.units import format_quantity
+
+__all__ = ["timed_answers"]
+
+Report = Callable[[str, float | None], None]
+#: How many of the names with most time on the path are asked about, how many times faster, and up to how many events that is asked unasked: each
+#: answer replays the whole graph.
+_ASKED, _FACTOR, _UNASKED = 3, 2.0, 300_000
+
+
+def timed_answers(timeline: Timeline, *, changes: Mapping[str, float | None], most: int, report: Report) -> dict[str, Any]:
+    """Fields of a `ReadReport` that a timeline answers.
+
+    Args:
+        timeline: at least one event.
+        changes: names of events and how many times faster they are to be, null for no time at all; the largest on the path are asked if empty.
+        most: gaps that are listed.
+        report: told what is being worked out.
+    """
+    from ridgeline.timeline.gaps import gaps
+    from ridgeline.timeline.iterations import iterations
+    from ridgeline.timeline.nesting import parents
+    from ridgeline.timeline.overhead import overhead
+    from ridgeline.timeline.serial import serial_pairs
+    from ridgeline.timeline.use import lane_uses, window_of
+
+    start, end = window_of(timeline)
+    window_s = (end - start) * timeline.tick_s
+    report("use of devices and lanes", None)
+    up = parents(timeline)
+    listed, gap_count = gaps(timeline, most=most, up=up)
+    answers = {
+        "window_s": window_s,
+        "window": _window(timeline, start, window_s),
+        "devices": _devices(timeline, up),
+        "lanes": lane_uses(timeline, up),
+        "gaps": listed,
+        "gap_count": gap_count,
+    }
+    report("iterations and overhead", None)
+    answers |= {"overhead": overhead(timeline, up), "iterations": iterations(timeline), "serial": serial_pairs(timeline)}
+    return answers | _path(timeline, changes, up, report)
+
+
+def _window(timeline: Timeline, start: int, window_s: float) -> str:
+    at = f"{start * timeline.tick_s:.6f} s"
+    return f"{format_quantity(window_s, 's')} from the first start to the last end of {len(timeline)} events; it starts at {at} of the file's clock"
+
+
+def _devices(timeline: Timeline, up: Any) -> tuple[DeviceUse, ...]:
+    """Uses of devices, with what fills their idle time."""
+    from ridgeline.timeline.gaps import idle_because
+    from ridgeline.timeline.use import device_uses
+
+    idle = idle_because(timeline, up)
+    return tuple(msgspec.structs.replace(device, idle_because_s=idle.get(device.name, {})) for device in device_uses(timeline))
+
+
+def _path(timeline: Timeline, changes: Mapping[str, float | None], up: Any, report: Report) -> dict[str, Any]:
+    """Critical path, operators with their slack and time on it, and what-ifs, from one graph."""
+    from ridgeline.timeline.critical_path import critical_path
+    from ridgeline.timeline.dependencies import graph_of
+    from ridgeline.timeline.operators import operator_uses
+    from ridgeline.timeline.replay import slack, what_if
+
+    report("critical path", None)
+    deps = graph_of(timeline)
+    path = critical_path(timeline, deps=deps)
+    report("operators", None)
+    operators = _with_path(timeline, operator_uses(timeline, up=up), path, slack(timeline, deps=deps))
+    asked = _asked(timeline, changes, path)
+    changed = []
+    for index, (name, factor) in enumerate(asked.items()):
+        report(f"what if {name} were faster", index / len(asked))
+        changed.append(what_if(timeline, name, factor, deps=deps))
+    return {"critical_path": path, "operators": operators, "what_if": tuple(changed)}
+
+
+def _asked(timeline: Timeline, changes: Mapping[str, float | None], path: CriticalPath) -> Mapping[str, float | None]:
+    """What is to be tried: what was asked, else the names of events with most time on the path."""
+    known = set(timeline.strings)
+    for name in changes:
+        if name not in known:
+            raise UsageError("the name of an event of this trace, for --what-if", found=repr(name), remedy="names stand in the table of operators")
+    if changes or len(timeline) > _UNASKED:
+        return changes
+    # What the path itself calls its pieces is no event.
+    largest = [name for name, _ in sorted(path.by_name.items(), key=lambda item: -item[1]) if name in known]
+    return dict.fromkeys(largest[:_ASKED], _FACTOR)
+
+
+def _with_path(timeline: Timeline, operators: tuple[OperatorUse, ...], path: CriticalPath, slack: NDArray[np.int64]) -> tuple[OperatorUse, ...]:
+    """Operators with the least slack of their events, and their time on the path; a slack below zero is of an event that is in no graph."""
+    names = timeline.name.values.astype(np.int64)
+    kinds = timeline.kind.values.astype(np.int64) if timeline.kind is not None else np.zeros(len(names), dtype=np.int64)
+    known = np.flatnonzero(slack >= 0)
+    unique, place = np.unique(names[known] * len(EVENT_KINDS) + kinds[known], return_inverse=True)
+    least = np.full(len(unique), np.iinfo(np.int64).max)
+    np.minimum.at(least, place, slack[known])
+    by_name = {
+        (timeline.strings[key // len(EVENT_KINDS)], EVENT_KINDS[key % len(EVENT_KINDS)]): ticks * timeline.tick_s
+        for key, ticks in zip(unique.tolist(), least.tolist(), strict=True)
+    }
+    return tuple(
+        msgspec.structs.replace(one, slack_s=by_name.get((one.name, one.kind)), on_path_s=min(path.by_name.get(one.name, 0.0), one.total_s))
+        for one in operators
+    )

@@ -1,0 +1,304 @@
+"""The page of a read trace or profile: the answer first, then what it stands on, last what was left out.
+
+Nothing is computed here that the report does not say. Sections that a format has nothing for are absent; lists are cut to `most`, and say so. The
+tables of single kinds (operators, kernels, stacks, …) are in `read_tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ridgeline.core import Action, ReadReport, TimelineDifference, TraceFinding
+from ridgeline.core.units import format_quantity, format_share, format_speedup
+
+from .diagnosis_page import BOUND_WORDS, place
+from .page import (
+    Block,
+    Cell,
+    Column,
+    Item,
+    Items,
+    Page,
+    Pair,
+    Pairs,
+    Paragraph,
+    Section,
+    Table,
+    count,
+    format_cell,
+    number,
+    seconds,
+    share,
+    speedup,
+    words,
+)
+from .read_profiles import counter_section, frame_section, kernel_section, table_sections
+from .read_tables import (
+    device_section,
+    figure_section,
+    gap_section,
+    iteration_section,
+    lane_section,
+    operator_section,
+    overhead_section,
+    partition_section,
+    path_section,
+    serial_section,
+    what_if_section,
+)
+
+__all__ = ["difference_page", "read_headline", "read_page"]
+
+#: Rows of a list where nobody asked for another number.
+MOST = 10
+
+
+def read_page(report: ReadReport, *, most: int = MOST) -> Page:
+    """The page of a report, with at most so many rows a list."""
+    sections = (
+        _verdict(report),
+        _what_to_do(report),
+        device_section(report),
+        gap_section(report, most),
+        path_section(report, most),
+        what_if_section(report),
+        operator_section(report, most),
+        overhead_section(report),
+        partition_section(report, most),
+        iteration_section(report, most),
+        serial_section(report, most),
+        frame_section(report, most),
+        kernel_section(report, most),
+        *table_sections(report, most),
+        counter_section(report),
+        lane_section(report, most),
+        figure_section(report),
+        _files(report),
+        _left_out(report),
+        _warnings(report),
+    )
+    return Page(
+        title=f"ridgeline read: {', '.join(report.files)}",
+        headline=read_headline(report),
+        tone=_tone(report),
+        sections=tuple(section for section in sections if section is not None),
+    )
+
+
+def read_headline(report: ReadReport) -> str:
+    """One sentence: where, why, what to do and what it is worth; or healthy; or that the file cannot tell."""
+    if report.findings:
+        found = report.findings[0]
+        return f"{_upper(found.summary)}.{_advice(found)}"
+    if report.healthy:
+        return f"Healthy: {_healthy_because(report)}."
+    return f"Nothing in this file tells what limits the program: {_why_unknown(report)}."
+
+
+def _advice(found: TraceFinding) -> str:
+    if not found.actions:
+        return ""
+    best = found.actions[0]
+    return f" {_upper(best.action)} is worth {format_speedup(*best.speedup)} {'between results' if best.metric == 'period' else 'at the most'}."
+
+
+def _upper(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _healthy_because(report: ReadReport) -> str:
+    window_s, busy_s = sum(one.window_s for one in report.devices), sum(one.busy_s for one in report.devices)
+    if window_s > 0:
+        names = report.devices[0].name if len(report.devices) == 1 else f"{len(report.devices)} devices"
+        verb = "works" if len(report.devices) == 1 else "work"
+        return f"{names} {verb} for {format_share(busy_s / window_s)} of the time; whether that work is fast is for counters or a roofline to say"
+    if report.overhead is not None and report.overhead.window_s > 0:
+        part = report.overhead.operators_s / report.overhead.window_s
+        return f"operators fill {format_share(part)} of the time; whether they are fast is for `ridgeline diagnose` of the program to say"
+    if report.partitions is not None:
+        return "the graph runs in one piece"
+    return "the rows fill the wall of a call; whether they are fast is for `ridgeline diagnose` of the program to say"
+
+
+def _why_unknown(report: ReadReport) -> str:
+    if report.kernels is not None and report.kernels.replayed:
+        return "a profiler that replays kernels gives numbers of each, no timeline and no share of the program"
+    window_s, busy_s = sum(one.window_s for one in report.devices), sum(one.busy_s for one in report.devices)
+    if window_s > 0:
+        return f"devices idle for {format_share(1 - busy_s / window_s)} of the time, and no recorded host activity explains it"
+    if report.overhead is not None and report.overhead.window_s > 0:
+        return f"{format_share(report.overhead.gap_share)} of the time lies outside operators, and nothing recorded says what happened there"
+    if report.frames:
+        top = report.frames[0]
+        return f"{format_share(top.own_share)} of the samples end in {top.function}, and what binds it counters would have to say"
+    return "it has times of parts and none of what lies between"
+
+
+def _tone(report: ReadReport) -> Literal["good", "bad", "unsure"]:
+    if report.findings:
+        return "bad"
+    return "good" if report.healthy else "unsure"
+
+
+# ---- verdict and actions ---------------------------------------------------------------------------------------------------------------
+
+
+def _verdict(report: ReadReport) -> Section:
+    rows: list[Pair] = []
+    if report.findings:
+        found = report.findings[0]
+        rows += [
+            Pair(label="where", cell=words(place(found.where))),
+            Pair(label="bound", cell=words(found.bound), note=BOUND_WORDS[found.bound]),
+            Pair(label="cause", cell=words(found.cause), note="suspected: a recording cannot confirm, `ridgeline compare` of both versions can"),
+            Pair(label="share", cell=share(found.share), note="of the time that the evidence names"),
+        ]
+    rows.append(Pair(label="window", cell=seconds(report.window_s, reason="the file has no times"), note=report.what or report.window))
+    blocks: list[Block] = [Pairs(rows=tuple(rows))]
+    blocks += [_evidence(found) for found in report.findings[:1] if found.evidence]
+    return Section(title="Verdict", blocks=tuple(blocks))
+
+
+def _evidence(found: TraceFinding) -> Table:
+    columns = (Column(title="number", flexible=True, weight=10), Column(title="value", right=True), Column(title="from", flexible=True, weight=6))
+    rows = tuple(
+        (words(one.name), Cell(value=one.quantity.value, unit="share" if one.quantity.unit == "1" else one.quantity.unit), words(one.quantity.origin))
+        for one in found.evidence
+    )
+    return Table(caption="what the verdict stands on", columns=columns, rows=rows)
+
+
+def _what_to_do(report: ReadReport) -> Section | None:
+    if not report.findings:
+        return None
+    first, others = report.findings[0], report.findings[1:]
+    blocks: list[Block] = [Items(items=tuple(_action(one) for one in first.actions), numbered=True)]
+    if not first.actions:
+        blocks = [Paragraph(text="No change with a promise that could be worked out is known for this.")]
+    if others:
+        blocks.append(Paragraph(text="Found as well:"))
+        blocks.append(Items(items=tuple(_other(one) for one in others)))
+    return Section(title="What to do", blocks=tuple(blocks))
+
+
+def _action(action: Action) -> Item:
+    of = "between results; one call gets no shorter" if action.metric == "period" else "for one call"
+    ends = format_cell(seconds(action.median_after_s[0])), format_cell(seconds(action.median_after_s[1]))
+    after = ends[0] if ends[0] == ends[1] else " – ".join(ends)
+    numbers = (Pair(label="gain", cell=speedup(action.speedup), note=of), Pair(label="after", cell=words(after)))
+    return Item(title=f"{action.action}: {action.on}" if action.on else action.action, numbers=numbers, detail=action.because)
+
+
+def _other(found: TraceFinding) -> Item:
+    best = found.actions[0] if found.actions else None
+    numbers = [Pair(label="cause", cell=words(found.cause)), Pair(label="share", cell=share(found.share))]
+    if best is not None:
+        numbers.append(Pair(label=best.action, cell=speedup(best.speedup)))
+    return Item(title=f"{_upper(found.summary)}.", numbers=tuple(numbers))
+
+
+# ---- files and doubts ------------------------------------------------------------------------------------------------------------------
+
+
+def _files(report: ReadReport) -> Section:
+    rows = [Pair(label="format", cell=words(report.format), note=report.tool)]
+    rows += [Pair(label="file", cell=words(name), note=_skew(report, name)) for name in report.files]
+    rows += [Pair(label=name, cell=words(text)) for name, text in report.facts.items()]
+    return Section(title="What was read", blocks=(Pairs(rows=tuple(rows)),))
+
+
+def _skew(report: ReadReport, name: str) -> str:
+    skew_s = report.skew_s.get(name)
+    if skew_s is None:
+        return ""
+    return "on the first file's clock" if skew_s == 0 else f"its clock is {format_quantity(skew_s, 's')} off the first file's"
+
+
+def _left_out(report: ReadReport) -> Section | None:
+    if not report.excluded:
+        return None
+    columns = (
+        Column(title="why", flexible=True, weight=10),
+        Column(title="events", right=True),
+        Column(title="time", right=True),
+        Column(title="first", flexible=True, weight=4),
+    )
+    rows = tuple((words(one.reason), count(one.events), seconds(one.total_s), words(one.first, "not known")) for one in report.excluded)
+    return Section(title="Left out", blocks=(Table(caption="what is in no figure", columns=columns, rows=rows),))
+
+
+def _warnings(report: ReadReport | TimelineDifference) -> Section | None:
+    if not report.warnings:
+        return None
+    items = tuple(Item(title=f"{_upper(one.message)}.", detail=one.effect) for one in report.warnings)
+    return Section(title="Warnings", blocks=(Items(items=items),))
+
+
+# ---- two traces ------------------------------------------------------------------------------------------------------------------------
+
+_TONES: dict[str, Literal["good", "bad", "unsure", "plain"]] = {
+    "faster": "good", "slower": "bad", "same": "plain", "inconclusive": "unsure", "incomparable": "unsure",
+}  # fmt: skip
+
+
+def difference_page(found: TimelineDifference, *, most: int = MOST) -> Page:
+    """Two traces held against each other: the sentence, what changed, and how much did not."""
+    columns = (
+        Column(title="name", flexible=True, weight=20),
+        Column(title="kind", weight=5),
+        Column(title="change", weight=10),
+        Column(title="A", right=True),
+        Column(title="B", right=True),
+        Column(title="ratio", right=True),
+        Column(title="calls A", right=True, weight=4),
+        Column(title="calls B", right=True, weight=4),
+    )
+    rows = tuple(
+        (
+            words(row.name), words(row.kind), words(row.change), seconds(row.seconds[0]), seconds(row.seconds[1]),
+            number(row.ratio, "1", row.ratio_ci, "there is nothing to divide"), count(row.calls[0]), count(row.calls[1]),
+        )
+        for row in found.rows[:most]
+    )  # fmt: skip
+    more = f"{len(found.rows) - most} more in the JSON. " if len(found.rows) > most else ""
+    note = f"{more}{found.neutral} names did not change."
+    table = Table(caption=f"what changed, seconds of one {found.per}", columns=columns, rows=rows, empty="nothing changed", note=note)
+    sides = Pairs(
+        rows=(
+            Pair(label="A", cell=seconds(found.window_s[0]), note=", ".join(found.a)),
+            Pair(label="B", cell=seconds(found.window_s[1]), note=", ".join(found.b)),
+        )
+    )
+    sections: Sequence[Section | None] = (
+        Section(title="Verdict", blocks=(sides,)),
+        Section(title="What changed", blocks=(table,)),
+        _difference_left_out(found),
+        _warnings(found),
+    )
+    return Page(
+        title=f"ridgeline read: {', '.join(found.a)} and {', '.join(found.b)}",
+        headline=_difference_headline(found),
+        tone=_TONES[found.verdict],
+        sections=tuple(section for section in sections if section is not None),
+    )
+
+
+def _difference_left_out(found: TimelineDifference) -> Section | None:
+    if not found.excluded:
+        return None
+    items = tuple(Item(title=f"{one.reason}: {one.events} events, {format_quantity(one.total_s, 's')}") for one in found.excluded)
+    return Section(title="Left out", blocks=(Items(items=items),))
+
+
+def _difference_headline(found: TimelineDifference) -> str:
+    a_s, b_s = found.window_s
+    spans = f"{format_quantity(a_s, 's')} → {format_quantity(b_s, 's')} for one {found.per}"
+    first = f"; most of all {found.rows[0].name} {found.rows[0].change}" if found.rows and found.verdict in ("faster", "slower") else ""
+    return {
+        "faster": f"B is faster: {spans}{first}.",
+        "slower": f"B is slower: {spans}{first}.",
+        "same": f"No difference beyond noise: {spans}.",
+        "inconclusive": f"It cannot be told which is faster: {spans}.",
+        "incomparable": "These are no two traces of one program.",
+    }[found.verdict]
