@@ -90,7 +90,7 @@ def read_headline(report: ReadReport) -> str:
     """One sentence: where, why, what to do and what it is worth; or healthy; or that the file cannot tell."""
     if report.findings:
         found = report.findings[0]
-        return f"{_upper(found.summary)}.{_advice(found)}"
+        return f"{found.summary}.{_advice(found)}"
     if report.healthy:
         return f"Healthy: {_healthy_because(report)}."
     return f"Nothing in this file tells what limits the program: {_why_unknown(report)}."
@@ -100,7 +100,7 @@ def _advice(found: TraceFinding) -> str:
     if not found.actions:
         return ""
     best = found.actions[0]
-    return f" {_upper(best.action)} is worth {format_speedup(*best.speedup)} {'between results' if best.metric == 'period' else 'at the most'}."
+    return f" {_upper(best.action)} is worth {format_speedup(*best.speedup)} {'between results' if best.metric == 'period' else 'if nothing else is in the way'}."
 
 
 def _upper(text: str) -> str:
@@ -195,7 +195,7 @@ def _other(found: TraceFinding) -> Item:
     numbers = [Pair(label="cause", cell=words(found.cause)), Pair(label="share", cell=share(found.share))]
     if best is not None:
         numbers.append(Pair(label=best.action, cell=speedup(best.speedup)))
-    return Item(title=f"{_upper(found.summary)}.", numbers=tuple(numbers))
+    return Item(title=f"{found.summary}.", numbers=tuple(numbers))
 
 
 # ---- files and doubts ------------------------------------------------------------------------------------------------------------------

@@ -222,9 +222,11 @@ def _inside(deps: Dependencies, chosen: Flags) -> Flags:
     seg, events = deps.segments, deps.events
     out = np.zeros(len(seg), dtype=bool)
     at = np.flatnonzero(chosen)
+    if not len(at):
+        return out
     at = at[np.argsort(events.track[at], kind="stable")]
     tracks, first = np.unique(events.track[at], return_index=True)
-    for track, mine in zip(tracks.tolist(), np.split(at, first[1:]), strict=True):
+    for track, mine in zip(tracks.tolist(), np.split(at, first[1:]), strict=False):
         starts, ends = merge(events.start[mine], events.end[mine])
         bounds = slice(*np.searchsorted(seg.track, [track, track + 1]))
         if len(starts):

@@ -13,6 +13,7 @@ from ridgeline.core import (
     FrameUse,
     Gap,
     IterationReport,
+    LaneUse,
     OperatorUse,
     PartitionReport,
     ProfileRow,
@@ -226,7 +227,7 @@ def test_first_iterations_are_told_only_where_nothing_steady_stands() -> None:
 def test_long_gaps_are_not_what_issuing_work_costs() -> None:
     def stopped(activity: str) -> ReadReport:
         found = idling("launch-bound", gap_s=0.4)
-        return msgspec.structs.replace(found, gaps=tuple(msgspec.structs.replace(gap, activity=activity) for gap in found.gaps))
+        return msgspec.structs.replace(found, gaps=tuple(msgspec.structs.replace(gap, activity=activity, covered_share=0.9) for gap in found.gaps))
 
     (memory,) = findings_of(stopped("cudaMalloc"))[0]
     assert (memory.cause, memory.actions[0].action) == ("allocation", "reuse-buffers")
@@ -236,7 +237,7 @@ def test_long_gaps_are_not_what_issuing_work_costs() -> None:
 
 def test_where_only_long_gaps_are_listed_nothing_is_said_of_the_others() -> None:
     found = idling("launch-bound", gap_s=0.01)
-    gap = found.gaps[0]
+    gap = msgspec.structs.replace(found.gaps[0], activity="aten::lstm", covered_share=0.9)
     assert causes(msgspec.structs.replace(found, gaps=(gap,), gap_count=5000)) == []
     assert causes(msgspec.structs.replace(found, gaps=(gap,), gap_count=1)) == ["dispatch"]
 
@@ -300,3 +301,15 @@ def test_operators_that_start_the_same_work_within_one_another_are_counted_once(
     rows = tuple(operator(name, own_s=0.01, device_s=0.2) for name in ("aten::to", "aten::_to_copy", "aten::contiguous"))
     (found,) = findings_of(report(operators=rows, devices=(device(),)))[0]
     assert found.share == pytest.approx(0.2)
+
+
+def test_threads_that_issue_work_to_one_device_need_not_run_side_by_side() -> None:
+    pair = SerialPair(first="main", second="autograd", first_s=0.5, second_s=0.4, overlapped_s=0.0, saved_s=0.4)
+    lanes = tuple(LaneUse(name=name, device="", role="thread", events=9, sum_s=0.5, busy_s=0.5, window_s=1.0) for name in ("main", "autograd"))
+    assert causes(report(serial=(pair,), lanes=lanes)) == ["serialisation"]
+    assert causes(report(serial=(pair,), lanes=lanes, devices=(device(),))) == []
+
+
+def test_what_lies_beside_the_path_is_no_finding() -> None:
+    path = CriticalPath(length_s=1.0, window_s=1.0, covered_share=1.0, pieces=(), by_label={"compute": 1.0})
+    assert causes(idling("synchronisation", critical_path=path)) == []

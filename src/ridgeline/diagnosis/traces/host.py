@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ridgeline.core import TraceFinding, Where
+from ridgeline.core import SerialPair, TraceFinding, Where
 from ridgeline.core.units import format_quantity, format_share
 
 from .seen import LEAST, Fix, Seen, counted, of_all
@@ -53,7 +53,7 @@ def between_operators(seen: Seen) -> Iterator[TraceFinding]:
 def taking_turns(seen: Seen) -> Iterator[TraceFinding]:
     """Lanes or stages that never run at once though nothing that the file shows orders them: sum → max."""
     base_s, of = seen.step
-    pairs = [pair for pair in seen.report.serial if base_s > 0 and pair.saved_s / base_s >= 2 * LEAST]
+    pairs = [pair for pair in seen.report.serial if base_s > 0 and pair.saved_s / base_s >= 2 * LEAST and not _both_issue(seen, pair)]
     if not pairs:
         return
     pair = max(pairs, key=lambda one: one.saved_s)
@@ -68,6 +68,12 @@ def taking_turns(seen: Seen) -> Iterator[TraceFinding]:
     said = f"{pair.first} and {pair.second} take turns: side by side {format_quantity(pair.saved_s, 's')} of {format_quantity(base_s, 's')} would go"
     fix = Fix(action="pipeline", because="run over successive steps side by side, both take the time of the longer", part=(0.5, 1.0), metric="period")
     yield seen.finding("serialisation", "latency", Where(lane=f"{pair.first}, {pair.second}"), share, said, evidence, (fix,))
+
+
+def _both_issue(seen: Seen, pair: SerialPair) -> bool:
+    """Whether both are threads that issue work to a device: what runs side by side then is the device's work, whoever issues it."""
+    threads = {lane.name for lane in seen.report.lanes if not lane.device}
+    return bool(seen.report.devices) and {pair.first, pair.second} <= threads
 
 
 def cold_start(seen: Seen) -> Iterator[TraceFinding]:
@@ -86,7 +92,7 @@ def cold_start(seen: Seen) -> Iterator[TraceFinding]:
         *of_all("first iterations above the others", excess_s, seen.window_s, f"{steps.first} first ones less as many of the least, window"),
         counted("the least of the others", steady[0], "s", f"found by {steps.how}"),
     )
-    which = "the first iteration takes" if steps.first == 1 else f"the first {steps.first} iterations take"
+    which = "The first iteration takes" if steps.first == 1 else f"The first {steps.first} iterations take"
     said = f"{which} {format_quantity(excess_s, 's')} more than what follows"
     fix = Fix(action="pre-warm", because="done before the first request, warm-up delays none", part=(0.8, 1.0))
     where = Where(stage="first iterations")

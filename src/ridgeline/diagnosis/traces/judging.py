@@ -37,6 +37,8 @@ RULES: tuple[Rule, ...] = (waiting, exposed, imbalance, between_operators, takin
 LAST: tuple[Rule, ...] = (cold_start,)
 #: A device that works at least this part of its window, or a host whose operators fill it so far, is healthy where nothing else was found.
 _BUSY = 0.9
+#: A gain that nobody would notice.
+_LEAST_GAIN = 1.02
 
 
 def findings_of(report: ReadReport) -> tuple[tuple[TraceFinding, ...], bool | None]:
@@ -49,12 +51,17 @@ def findings_of(report: ReadReport) -> tuple[tuple[TraceFinding, ...], bool | No
         Findings with actions whose ids are unique; true where nothing was found and the report shows that there is nothing, null where it cannot.
     """
     seen = Seen(report)
-    found = [finding for rule in RULES for finding in rule(seen)]
-    found = found or [finding for rule in LAST for finding in rule(seen)]
+    found = [finding for rule in RULES for finding in rule(seen) if _limits(finding)]
+    found = found or [finding for rule in LAST for finding in rule(seen) if _limits(finding)]
     found.sort(key=lambda finding: (-_worth(finding), -finding.share))
     if found:
         return _numbered(found), False
     return (), _healthy(seen)
+
+
+def _limits(finding: TraceFinding) -> bool:
+    """Whether anything would be faster without it: what lies beside the critical path has a share and no worth."""
+    return not finding.actions or max(action.speedup[1] for action in finding.actions) >= _LEAST_GAIN
 
 
 def _worth(finding: TraceFinding) -> float:

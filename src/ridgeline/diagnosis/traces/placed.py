@@ -96,7 +96,7 @@ def handoffs(seen: Seen) -> Iterator[TraceFinding]:
     evidence = [*_counts(found)]
     if found.handoff_s is not None and base_s > 0:
         evidence += of_all("handoffs", found.handoff_s, base_s, "passing boundaries, one run")
-    said = f"the graph is cut into {found.runs} runs with {found.handoffs} handoffs; {names} fall back: up to {format_share(share)} of a run"
+    said = f"The graph is cut into {found.runs} runs with {found.handoffs} handoffs; {names} fall back: up to {format_share(share)} of a run"
     where = Where(operator=next(iter(found.fallbacks), None), stage=f"{found.handoffs} boundaries")
     yield seen.finding("partition-handoff", "latency", where, share, said, evidence, (fix,), base=(base_s, "a run"))
 
@@ -106,7 +106,7 @@ def _uncosted(found: PartitionReport) -> Iterator[TraceFinding]:
     if found.count < 2 and found.delegated / found.nodes >= _HEALTHY_DELEGATION:
         return
     said = (
-        f"the graph is cut into {found.runs} runs with {found.handoffs} handoffs, and {_fallen_back(found)} fall back; the file does not tell what "
+        f"The graph is cut into {found.runs} runs with {found.handoffs} handoffs, and {_fallen_back(found)} fall back; the file does not tell what "
         "crossing costs"
     )
     where = Where(operator=next(iter(found.fallbacks), None), stage=f"{found.handoffs} boundaries")

@@ -28,8 +28,8 @@ class _Reason:
     fixes: tuple[Fix, ...]
 
 
-#: A gap that is longer than this is not what issuing a piece of work costs.
-_ISSUED_S = 1e-3
+#: A gap that is longer than this, and filled by one call to this part, is not what issuing work costs.
+_ISSUED_S, _ONE_CALL = 1e-3, 0.5
 #: Calls that take or give back memory of a device, and wait for all its work to do so.
 _MEMORY = re.compile(
     r"^(cuda|hip|cu|mu)(Mem)?(Host)?(Malloc|Free|Alloc|Create|Map|Unmap|Release)|^(cuda|hip)Mem(PoolTrim|Unmap|Create)|empty_cache", re.IGNORECASE
@@ -91,7 +91,7 @@ def _issuing(seen: Seen) -> Iterator[TraceFinding]:
     """Idle time in which the host issues work: many short gaps are what issuing costs, a few long ones are something else that the host does."""
     idle_s = sum(seen.idle_s(because) for because in _LAUNCHES.because)
     gaps = [gap for gap in seen.report.gaps if gap.because in _LAUNCHES.because]
-    long = [gap for gap in gaps if gap.duration_s > _ISSUED_S]
+    long = [gap for gap in gaps if gap.duration_s > _ISSUED_S and gap.covered_share >= _ONE_CALL]
     # Where only long gaps are listed, those that are not may be long as well.
     hidden = seen.report.gap_count > len(seen.report.gaps) and len(long) == len(gaps) and bool(gaps)
     short_s = 0.0 if hidden else max(0.0, idle_s - sum(gap.duration_s for gap in long))
