@@ -19,6 +19,8 @@ __all__ = ["CAP", "Event", "Events", "decode"]
 
 #: onnxruntime records this many events and no more.
 CAP = 1_000_000
+#: Bytes of one event at the most.
+_LONGEST = 2**22
 _START = re.compile(rb'\{\s*"cat"\s*:')
 _RAW = re.compile(
     rb'\{"cat" ?: ?"(\w{1,40})","pid" ?: ?(-?\d{1,19}),"tid" ?: ?(-?\d{1,19}),"dur" ?: ?(-?\d{1,19}),"ts" ?: ?(-?\d{1,19}),"ph" ?: ?"X",'
@@ -75,8 +77,8 @@ def decode(source: Source) -> Events:
         for piece in source.pieces():
             data = rest + piece
             starts = [match.start() for match in _START.finditer(data, max(0, len(data) - 2**20))]
-            # Without a beginning in its last MiB there is nothing to keep: an event is no longer than a line.
-            cut = starts[-1] if starts else len(data)
+            # What holds no beginning is kept for the next piece, unless it is longer than any event.
+            cut = starts[-1] if starts else 0 if len(data) < _LONGEST else len(data)
             _take(data[:cut], offset, found)
             rest, offset = data[cut:], offset + cut
     except Damaged as error:
@@ -101,8 +103,9 @@ def _take(data: bytes, offset: int, found: Events) -> None:
 
 def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
     starts = [match.start() for match in _START.finditer(data)]
-    if not starts and data.strip(b" \t\r\n,[]"):
+    if not starts:
         yield 0, data
+        return
     for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
         yield start, data[start : data.rfind(b"}", start, end) + 1]
 
