@@ -88,8 +88,9 @@ def shaped(*rows: tuple[str, object, object, object], nested: bool = False) -> T
     texts = [text for row in rows for text in (json.dumps(each) if each is not None else "" for each in row[1:])]
     spans = [(index, 100 - index) if nested else (10 * index, 10 * index + 5) for index in range(len(rows))]
     t = timeline_of([(HOST, "operator", row[0], *span) for row, span in zip(rows, spans, strict=True)])
-    strings = (*t.strings, *texts)
-    places = np.arange(len(texts)).reshape(-1, 3) + len(t.strings)
+    added = list(dict.fromkeys(texts))
+    strings = (*t.strings, *added)
+    places = np.array([added.index(text) for text in texts]).reshape(-1, 3) + len(t.strings)
     columns = {name: Column(places[:, at], "count", "int64") for at, name in enumerate(("shapes", "types", "concrete"))}
     return Timeline(
         tick_s=t.tick_s, start_tick=t.start_tick, duration_tick=t.duration_tick, name=t.name, track=t.track, strings=strings, tracks=t.tracks,

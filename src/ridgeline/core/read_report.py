@@ -39,7 +39,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         name: such as `idle of GPU 0`.
         value: numerator ÷ denominator.
-        numerator, denominator: in `unit`; what they are in words in `numerator_of`, `denominator_of`.
+        numerator, denominator: in `unit`, or of a rate such as FLOP/s in FLOP and s; what they are in words in `numerator_of`, `denominator_of`.
         window: from when to when, in words.
         left_out: what is in neither, in words; empty if nothing.
     """

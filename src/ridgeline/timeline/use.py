@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ridgeline.core import DeviceUse, Excluded, LaneUse, Timeline
 
@@ -121,7 +122,7 @@ def left_out(t: Timeline) -> tuple[Excluded, ...]:
     return _counted(t, events, idle, (("annotation", "iteration"), ("sync",)))
 
 
-def _counted(t: Timeline, events: Events, which: np.ndarray, classes: Sequence[tuple[str, ...]]) -> tuple[Excluded, ...]:
+def _counted(t: Timeline, events: Events, which: NDArray[np.bool_], classes: Sequence[tuple[str, ...]]) -> tuple[Excluded, ...]:
     words = {"annotation": "named ranges on a device, which are no work", "sync": "waits in the queue of a device, which are no work"}
     found = []
     named = np.zeros(len(t), dtype=np.bool_)

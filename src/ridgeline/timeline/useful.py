@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Timeline
 
-from .events import events_of
+from .events import events_of, is_kind
 from .intervals import Ticks
 from .nesting import outermost
 
-__all__ = ["OperatorWork", "useful_work", "work_of_events"]
+__all__ = ["OperatorWork", "has_formula", "useful_work", "work_of_events"]
 
 Shape = tuple[int, ...]
 #: Larger than any dimension of a tensor; keeps a hostile file from making numbers that take long to multiply.
@@ -50,15 +50,20 @@ class _Product(NamedTuple):
     inputs: int
 
 
+def has_formula(t: Timeline) -> NDArray[np.bool_]:
+    """Which events are operators whose work follows from shapes, whether the file has them or not; shape (n,)."""
+    named = np.array([name in _FORMULAS for name in t.strings], dtype=np.bool_)[t.name.values]
+    return np.asarray(named & is_kind(events_of(t), "operator"))
+
+
 def work_of_events(t: Timeline) -> OperatorWork:
     """FLOPs and compulsory bytes of each event whose shapes tell them, nested ones included: an operator and what it calls both have them."""
     work = OperatorWork(np.full(len(t), np.nan), np.full(len(t), np.nan))
     shapes = t.texts.get("shapes")
     if shapes is None or not len(t):
         return work
-    known = np.array([name in _FORMULAS for name in t.strings], dtype=np.bool_)
-    name, shape = events_of(t).name, shapes.values
-    chosen = np.flatnonzero(known[name] & (shape >= 0))
+    name, shape = t.name.values, shapes.values
+    chosen = np.flatnonzero(has_formula(t) & (shape >= 0))
     absent = np.full(len(t), -1)
     types, concrete = (t.texts[key].values if key in t.texts else absent for key in ("types", "concrete"))
     rows = np.stack([column[chosen].astype(np.int64) for column in (name, shape, types, concrete)], axis=1)
