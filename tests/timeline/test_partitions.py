@@ -60,7 +60,8 @@ def report(profile: Profile) -> PartitionReport:
 
 #: 0–10 GPU, 10–14 copy, 15–20 CPU, 21–23 copy, 25–35 GPU, 36–46 GPU: gaps of 5 (copy included) and 5, an ordinary one of 1.
 CUT: list[Event] = [
-    (GPU, "Conv", 0, 10), (GPU, "MemcpyToHost", 10, 14), (CPU, "ArgMax", 15, 20), (GPU, "MemcpyFromHost", 21, 23), (GPU, "Gemm", 25, 35), (GPU, "Relu", 36, 46),
+    (GPU, "Conv", 0, 10), (GPU, "MemcpyToHost", 10, 14), (CPU, "ArgMax", 15, 20),
+    (GPU, "MemcpyFromHost", 21, 23), (GPU, "Gemm", 25, 35), (GPU, "Relu", 36, 46),
 ]  # fmt: skip
 
 
