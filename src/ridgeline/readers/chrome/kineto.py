@@ -76,6 +76,10 @@ CLASSES = {
     "mtia_insight": Class("annotation"),
     "overhead": Class("profiler"),
     "trace": Class("annotation"),
+    # What ridgeline itself writes: kinds that no category of PyTorch's says, and its findings, which are no work.
+    **{f"ridgeline.{kind}": Class(kind, args=True) for kind in EVENT_KINDS},
+    **{f"ridgeline.device.{kind}": Class(kind, "queue", True) for kind in EVENT_KINDS},
+    **{f"ridgeline.{lane}": Class("annotation") for lane in ("findings", "gaps", "path")},
 }
 for _number, _class in enumerate(dict.fromkeys(CLASSES.values())):
     _class.number = _number
@@ -86,7 +90,9 @@ _BLOCKS = re.compile(
     r"Synchronize|^(?:synchronize|synchronizeStream|synchronizeEvent)$|^(?:cu|cuda|hip)Memcpy(?!.*(?:Async|Peer|Batch))"
     r"|^(?:ur|pi)(?:EventWait|EventsWait|QueueFinish)$|^zeEventHost|HostSynchronize"
 )
-_COLLECTIVE = re.compile(r"^nccl|^rccl|\bnccl(?:Dev)?Kernel|oneccl|^ccl_|\bmscclKernel|::all_reduce_(?:one|two)_shot|cross_device_reduce_|\bmultimem_all_", re.IGNORECASE)
+_COLLECTIVE = re.compile(
+    r"^nccl|^rccl|\bnccl(?:Dev)?Kernel|oneccl|^ccl_|\bmscclKernel|::all_reduce_(?:one|two)_shot|cross_device_reduce_|\bmultimem_all_", re.IGNORECASE
+)
 _COPY = re.compile(r"^(?:mem(?:cpy|ory copy)|dma_request$|CopyDeviceToHost|CopyHostToDevice|CopyDeviceToDevice)", re.IGNORECASE)
 _FILL = re.compile(r"^memset|^fillBuffer|__amd_rocclr_fillBuffer", re.IGNORECASE)
 _MTIA_SYNC = re.compile(r"^event_(?:wait|record)$")

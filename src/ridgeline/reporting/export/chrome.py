@@ -7,10 +7,13 @@ Format: Google, Trace Event Format (2016), section JSON Object Format.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ridgeline.core import EVENT_KINDS, LINK_KINDS, ReadReport, Timeline, Track
 from ridgeline.readers.chrome.kineto import KIND, class_of, kind_of_name
@@ -21,8 +24,16 @@ from .own_lanes import own_lanes
 __all__ = ["write_chrome"]
 
 #: Kind of event → category of PyTorch's traces on the host, and on a device.
-_HOST = {"operator": "cpu_op", "python": "python_function", "runtime": "cuda_runtime", "wait": "cuda_runtime", "annotation": "user_annotation",
-         "iteration": "user_annotation", "input": "user_annotation", "profiler": "overhead"}  # fmt: skip
+_HOST = {
+    "operator": "cpu_op",
+    "python": "python_function",
+    "runtime": "cuda_runtime",
+    "wait": "cuda_runtime",
+    "annotation": "user_annotation",
+    "iteration": "user_annotation",
+    "input": "user_annotation",
+    "profiler": "overhead",
+}
 _DEVICE = {
     "compute": "kernel",
     "communication": "kernel",
@@ -31,8 +42,8 @@ _DEVICE = {
     "annotation": "gpu_user_annotation",
     "sync": "cuda_sync",
 }
-#: Kind of link → category of its arrow; PyTorch draws launches as `ac2g`.
-_ARROWS = {"launch": "ac2g"}
+#: Kind of link → category of its arrow: what leads from a launch PyTorch draws as `ac2g`, what needs what is before it as `fwdbwd`.
+_ARROWS = {"launch": "ac2g", "signal": "fwdbwd"}
 #: Events that are formatted at once.
 _PIECE = 50_000
 #: Names of numbers whose arguments have other names in PyTorch's traces.
@@ -59,11 +70,11 @@ def write_chrome(timeline: Timeline, file: BinaryIO, report: ReadReport | None =
 
 
 def _events(timeline: Timeline, lanes: Lanes, clock: Clock) -> Iterator[bytes]:
-    heads = _Heads(timeline, lanes)
+    heads, calls = _Heads(timeline, lanes), _calls(timeline)
     for start in range(0, len(timeline), _PIECE):
         part = slice(start, start + _PIECE)
         ts, dur = clock.us(timeline.start_tick.values[part]), clock.us(timeline.duration_tick.values[part])
-        more = _arguments(timeline, part)
+        more = _arguments(timeline, part, calls)
         lines = [heads[key] % (at, long, args) for key, at, long, args in zip(heads.keys_of(part), ts, dur, more, strict=True)]
         yield ",\n".join(lines).encode()
 
@@ -89,40 +100,63 @@ class _Heads(dict[tuple[int, int, int], str]):
         category = _category(EVENT_KINDS[kind], timeline.strings[name], timeline.tracks[track])
         placed = lanes.placed(track, timeline.tracks[track])
         head = f'{{"ph":"X","cat":"{category}","name":{text},{lanes.where(track)},"ts":'.replace("%", "%%")
-        made = self[key] = f'{head}%s,"dur":%s,"args":{{{placed}%s}}}}'
+        made = self[key] = f'{head}%s,"dur":%s,"args":{{{placed.replace("%", "%%")}%s}}}}'
         return made
 
 
 def _category(kind: str, name: str, track: Track) -> str:
     """PyTorch's category where a reader of it comes to the same kind and place, else ours."""
-    own = f"ridgeline.device.{kind}" if track.device else f"ridgeline.{kind}"
-    theirs = (_DEVICE if track.device else _HOST).get(kind)
-    known = class_of(theirs) if theirs is not None else None
-    if known is None or theirs is None or kind_of_name(known.kind, name) != KIND[kind]:
-        return own
-    # Ranges and waits of a device lie beside its queue in those traces; on a lane of work they would move away from it.
+    theirs = (_DEVICE if track.device else _HOST).get(kind, "")
+    known = class_of(theirs) if theirs else None
+    if known is None or kind_of_name(known.kind, name) != KIND[kind]:
+        return f"ridgeline.device.{kind}" if track.device else f"ridgeline.{kind}"
+    # Ranges and waits of a device lie beside its queue in those traces: on a lane of work they would move away from it.
     beside = known.where in ("annotations", "syncs")
-    return own if track.device and beside and track.role == "queue" else theirs
+    return theirs if not track.device or beside == (track.role == "ranges") else f"ridgeline.device.{kind}"
 
 
-def _arguments(timeline: Timeline, part: slice) -> list[str]:
+def _arguments(timeline: Timeline, part: slice, calls: dict[str, NDArray[np.int64]]) -> list[str]:
     """Further arguments of each event, with a comma before each: they stand behind those of its lane."""
-    length = len(timeline.start_tick.values[part])
-    found = [""] * length
-    for name, column in timeline.numbers.items():
-        values = column.values[part]
-        label = json_text(_ARGUMENTS.get(name, name))
-        scale = 100.0 if name == "occupancy" else 1
-        for at in np.flatnonzero(values >= 0).tolist():
-            found[at] += f",{label}:{values[at].item() * scale!r}"
+    found = [""] * len(timeline.start_tick.values[part])
+    numbers = {name: column.values for name, column in timeline.numbers.items()}
+    for name, values in {**numbers, **calls}.items():
+        label, scale = json_text(_ARGUMENTS.get(name, name)), 100.0 if name == "occupancy" else 1
+        there = np.flatnonzero(values[part] >= 0)
+        for at, value in zip(there.tolist(), values[part][there].tolist(), strict=True):
+            found[at] += f",{label}:{value * scale!r}"
     for name, column in timeline.texts.items():
-        values = column.values[part]
-        label = json_text(_ARGUMENTS.get(name, name))
-        texts = {
-            index: timeline.strings[index] if name in _RAW else json_text(timeline.strings[index]) for index in set(values.tolist()) if index >= 0
-        }
-        for at in np.flatnonzero(values >= 0).tolist():
-            found[at] += f",{label}:{texts[int(values[at])]}"
+        values, label = column.values[part], json_text(_ARGUMENTS.get(name, name))
+        texts = {index: _text_of(name, timeline.strings[index]) for index in set(values.tolist()) if index >= 0}
+        there = np.flatnonzero(values >= 0)
+        for at, index in zip(there.tolist(), values[there].tolist(), strict=True):
+            found[at] += f",{label}:{texts[index]}"
+    return found
+
+
+def _text_of(name: str, text: str) -> str:
+    """A text as JSON; shapes are JSON already where a trace of PyTorch wrote them."""
+    if name in _RAW:
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
+            return msgspec.json.encode(msgspec.json.decode(text)).decode()
+    return json_text(text)
+
+
+def _calls(timeline: Timeline) -> dict[str, NDArray[np.int64]]:
+    """The numbers by which readers of PyTorch's traces know what launched what: of calls the correlation, of operators the external id."""
+    links = timeline.links
+    if links is None or links.kind is None:
+        return {}
+    launch = links.kind.values == LINK_KINDS.index("launch")
+    source, target = links.source.values[launch], links.target.values[launch]
+    kinds = timeline.kind.values[source] if timeline.kind is not None else np.zeros(len(source), dtype=np.uint8)
+    called = np.isin(kinds, [EVENT_KINDS.index("runtime"), EVENT_KINDS.index("wait")])
+    found = {}
+    for name, chosen in (("correlation", called), ("External id", ~called)):
+        if chosen.any():
+            values = np.full(len(timeline), -1, dtype=np.int64)
+            values[source[chosen]] = source[chosen] + 1
+            values[target[chosen]] = source[chosen] + 1
+            found[name] = values
     return found
 
 
