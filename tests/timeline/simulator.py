@@ -352,12 +352,14 @@ def random_programs(seed: int, *, most: int = 14, private: bool = False) -> list
     for thread in range(draw.randint(1, 3)):
         prefix = f"{thread} " if private else ""
         queues = [3 * thread + number if private else number for number in range(3)]
-        posts = [f"p{other}{number}" for other in range(3) for number in range(2)]
-        out.append([_random_action(draw, queues, [f"{prefix}e1", f"{prefix}e2"], posts) for _ in range(draw.randint(1, most))])
+        received = [f"p{other}{number}" for other in range(3) for number in range(2)]
+        posts = [f"p{thread}{number}" for number in range(2)] if private else received
+        keys = [f"{prefix}e1", f"{prefix}e2"]
+        out.append([_random_action(draw, queues, keys, posts, received) for _ in range(draw.randint(1, most))])
     return out
 
 
-def _random_action(draw: random.Random, queues: list[int], keys: list[str], posts: list[str]) -> Action:
+def _random_action(draw: random.Random, queues: list[int], keys: list[str], posts: list[str], received: list[str]) -> Action:
     name, queue, key, ticks = draw.choice("abcdef"), draw.choice(queues), draw.choice(keys), draw.randint(0, 9)
     kind = draw.choice(["compute", "communication", "copy"])
     actions: dict[str, Action] = {
@@ -370,6 +372,6 @@ def _random_action(draw: random.Random, queues: list[int], keys: list[str], post
         "synchronise": ("synchronise", queue, ticks),
         "await_event": ("await_event", key, ticks),
         "post": ("post", draw.choice(posts), ticks),
-        "receive": ("receive", draw.choice(posts)),
+        "receive": ("receive", draw.choice(received)),
     }
     return actions[draw.choice([*actions, "launch", "launch", "dependent", "record", "work"])]

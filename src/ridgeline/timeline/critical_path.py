@@ -149,7 +149,20 @@ def _lags(deps: Dependencies, bound: Ints, nodes: Ints, edges: Ints) -> Pieces:
     long = deps.events.end[event] > deps.events.start[event]
     label[~device & is_end & long & (kind < len(EDGE_KINDS))] = LABELS.index(waits)
     label[_unusual(deps, bound)[nodes]] = _UNEXPLAINED
+    _label_starts(deps, np.flatnonzero(~device & ~is_end), nodes, label, event)
     return label, tick - lag, tick, deps.track[nodes], event, np.zeros(len(nodes), dtype=bool)
+
+
+def _label_starts(deps: Dependencies, at: Ints, nodes: Ints, label: Ints, event: Ints) -> None:
+    """Time before the start of a host event is that of the event around it, if there is one."""
+    seg = deps.segments
+    if not len(seg) or not len(at):
+        return
+    tick, track = deps.tick[nodes[at]], deps.track[nodes[at]]
+    before = seg.at(track, tick - 1)
+    fits = (seg.track[before] == track) & (seg.end[before] == tick) & (seg.event[before] >= 0)
+    label[at[fits]] = _TABLE[deps.events.kind[seg.event[before[fits]]]]
+    event[at[fits]] = seg.event[before[fits]]
 
 
 def _works(deps: Dependencies, edges: Ints) -> Pieces:

@@ -247,16 +247,18 @@ def _counted(scene: Scene, found: list[Edges]) -> Ints:
     counted = seg.end - seg.start
     if not len(seg):
         return counted
-    targets = np.concatenate([one.target for one in found])
-    targets = np.unique(targets[scene.host[targets // 2]])
+    targets, sources = (np.concatenate([one[at] for one in found]) for at in (1, 0))
+    on_host = scene.host[targets // 2]
+    targets, done = targets[on_host], _tick(events, sources[on_host])
     tick = _tick(events, targets)
     # The segment that ends where the target is.
     at = last_at(seg.track, seg.start, events.track[targets // 2].astype(np.int64), tick - 1)
     fits = at >= 0
-    at, targets, tick = at[fits], targets[fits], tick[fits]
+    at, targets, tick, done = at[fits], targets[fits], tick[fits], done[fits]
     fits = (seg.end[at] == tick) & (seg.track[at] == events.track[targets // 2])
-    # An end waits in whatever of its event lasts until then; a start only while the thread was idle.
-    fits &= np.where(targets % 2 == 1, seg.start[at] >= events.start[targets // 2], ~scene.busy[at])
+    # An end waits in whatever of its event lasts until then; a start while the thread was idle, or in what is around it if it came at that very tick.
+    around = scene.busy[at] & (events.end[seg.event[at]] > tick) & (done == tick)
+    fits &= np.where(targets % 2 == 1, seg.start[at] >= events.start[targets // 2], ~scene.busy[at] | around)
     counted[at[fits]] = 0
     return counted
 

@@ -29,7 +29,7 @@ EDGE_KINDS = ("thread", "work", "launch", "queue", "wait", "signal", "handoff")
 #: Queues for which what a blocking call waited for is looked up one by one; of more only the last to end counts.
 _MOST_QUEUES = 256
 #: Work that waits this many times longer than is usual in its queue waits for something else.
-_UNUSUAL = 2
+_UNUSUAL = 4
 NEVER = np.iinfo(np.int64).min
 
 
@@ -171,7 +171,7 @@ def other_queues(scene: Scene, ready: Ints, launched: Flags) -> Edges:
     target = np.flatnonzero(scene.device & launched & is_kind(scene.events, *DEVICE_WORK))
     waited = scene.events.start[target] - ready[target]
     group = number[scene.events.track[target]]
-    target = target[waited > _UNUSUAL * _medians(group, waited, waited > 0)[group]]
+    target = target[waited > _UNUSUAL * _medians(group, waited, waited >= 0)[group]]
     ended = np.flatnonzero(scene.device & is_kind(scene.events, *DEVICE_WORK))
     of = number[scene.events.track[ended]]
     order = np.lexsort((scene.events.end[ended], of))

@@ -97,8 +97,9 @@ def slack(t: Timeline, *, deps: Dependencies | None = None) -> Ints:
     out = np.full(len(t), -1, dtype=np.int64)
     if not len(deps):
         return out
-    room = _latest(deps) - deps.tick
-    _slack_on_host(deps, room, out)
+    latest = _latest(deps)
+    _slack_on_host(deps, latest, out)
+    room = latest - deps.tick
     on_device = np.flatnonzero(~deps.on_host)
     # Nodes in the middle of work are of the same event: the least of them counts.
     ends = on_device[deps.event[on_device] % 2 == 1]
@@ -108,21 +109,31 @@ def slack(t: Timeline, *, deps: Dependencies | None = None) -> Ints:
     return out
 
 
-def _slack_on_host(deps: Dependencies, room: Ints, out: Ints) -> None:
+def _slack_on_host(deps: Dependencies, latest: Ints, out: Ints) -> None:
     at = np.flatnonzero(deps.on_host)
     at = at[np.argsort(deps.track[at], kind="stable")]
     track, tick = deps.track[at], deps.tick[at]
-    # The first moment of the thread at or after the end of a piece; the last one of a thread is its last end.
+    # More time between two moments of a thread moves the second only when it fills what the thread waits for there.
+    room = latest - deps.tick
+    before = room.copy()
+    edge = np.flatnonzero(deps.kind == _THREAD)
+    target = deps.target[edge]
+    before[target] = latest[target] - deps.lag[target] - deps.delay[edge] - deps.tick[deps.source[edge]]
     seg = deps.segments
     own = np.flatnonzero(seg.event >= 0)
     own = own[deps.host[seg.event[own]]]
     event = seg.event[own]
     out[event] = np.iinfo(np.int64).max
-    following = last_at(track, tick, seg.track[own], seg.end[own] - 1) + 1
-    np.minimum.at(out, event, room[at[following]])
+    following = at[last_at(track, tick, seg.track[own], seg.end[own] - 1) + 1]
+    np.minimum.at(out, event, np.where(deps.counted[own] > 0, before[following], room[following]))
+    # Events of no length come after what ends at their tick.
     rest = np.flatnonzero(deps.host & (out < 0))
-    following = np.minimum(last_at(track, tick, deps.events.track[rest].astype(np.int64), deps.events.end[rest] - 1) + 1, len(at) - 1)
-    out[rest] = room[at[following]]
+    end = deps.events.end[rest]
+    place = np.minimum(last_at(track, tick, deps.events.track[rest].astype(np.int64), end - 1) + 1, len(at) - 1)
+    of = deps.event[at[place]] // 2
+    ends = (deps.event[at[place]] % 2 == 1) & (deps.events.end[of] > deps.events.start[of]) & (tick[place] == end)
+    last = np.append(track[1:] != track[:-1], True)[place]
+    out[rest] = before[at[place + (ends & ~last)]]
 
 
 def chosen_events(t: Timeline, names: str | Collection[str] = (), *, kinds: Collection[str] = ()) -> Flags:
