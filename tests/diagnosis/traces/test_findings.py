@@ -313,3 +313,13 @@ def test_threads_that_issue_work_to_one_device_need_not_run_side_by_side() -> No
 def test_what_lies_beside_the_path_is_no_finding() -> None:
     path = CriticalPath(length_s=1.0, window_s=1.0, covered_share=1.0, pieces=(), by_label={"compute": 1.0})
     assert causes(idling("synchronisation", critical_path=path)) == []
+
+
+def test_queues_of_one_device_share_what_it_has() -> None:
+    pair = SerialPair(first="GPU 0 stream 7", second="GPU 0 stream 9", first_s=0.5, second_s=0.4, overlapped_s=0.0, saved_s=0.4)
+    lanes = tuple(
+        LaneUse(name=name, device="GPU 0", role="queue", events=9, sum_s=0.5, busy_s=0.5, window_s=1.0) for name in (pair.first, pair.second)
+    )
+    assert causes(report(serial=(pair,), lanes=lanes, devices=(device(),))) == []
+    other = msgspec.structs.replace(pair, second="preprocess")
+    assert causes(report(serial=(other,), lanes=lanes, devices=(device(),))) == ["serialisation"]

@@ -16,6 +16,7 @@ _MANY = 50
 _FAR_S = 1e-3
 #: Time between operators of a host without a device: part of the window that is told.
 _LEAST_BETWEEN = 0.1
+_LOADING = "data loading"
 #: First iterations are a finding only where they are this much of what was recorded.
 _LEAST_COLD = 0.2
 #: With so many iterations after the first ones, something steady stands.
@@ -53,7 +54,7 @@ def between_operators(seen: Seen) -> Iterator[TraceFinding]:
 def taking_turns(seen: Seen) -> Iterator[TraceFinding]:
     """Lanes or stages that never run at once though nothing that the file shows orders them: sum → max."""
     base_s, of = seen.step
-    pairs = [pair for pair in seen.report.serial if base_s > 0 and pair.saved_s / base_s >= 2 * LEAST and not _both_issue(seen, pair)]
+    pairs = [pair for pair in seen.report.serial if base_s > 0 and pair.saved_s / base_s >= 2 * LEAST and not _same_machine(seen, pair)]
     if not pairs:
         return
     pair = max(pairs, key=lambda one: one.saved_s)
@@ -70,10 +71,20 @@ def taking_turns(seen: Seen) -> Iterator[TraceFinding]:
     yield seen.finding("serialisation", "latency", Where(lane=f"{pair.first}, {pair.second}"), share, said, evidence, (fix,))
 
 
-def _both_issue(seen: Seen, pair: SerialPair) -> bool:
-    """Whether both are threads that issue work to a device: what runs side by side then is the device's work, whoever issues it."""
-    threads = {lane.name for lane in seen.report.lanes if not lane.device}
-    return bool(seen.report.devices) and {pair.first, pair.second} <= threads
+def _same_machine(seen: Seen, pair: SerialPair) -> bool:
+    """Whether both sides are of one machine, so that running them side by side promises nothing.
+
+    Queues of one device share what it has; host threads and ranges beside a device issue its work, and which of them does changes nothing. What waits
+    for data is told as such.
+    """
+    queues = {lane.name: lane.device for lane in seen.report.lanes if lane.device}
+    if pair.first in queues and queues[pair.first] == queues.get(pair.second):
+        return True
+    if not seen.report.devices:
+        return False
+    on_host = [not any(name.startswith(device.name) for device in seen.report.devices) for name in (pair.first, pair.second)]
+    waits_for_data = _LOADING in (pair.first, pair.second) and seen.idle_s(_LOADING) / seen.device_s >= LEAST
+    return all(on_host) or waits_for_data
 
 
 def cold_start(seen: Seen) -> Iterator[TraceFinding]:

@@ -78,7 +78,8 @@ def handoffs(seen: Seen) -> Iterator[TraceFinding]:
     found = seen.report.partitions
     if found is None or found.runs <= 1 or not found.nodes:
         return
-    if found.count <= 1 and found.delegated / found.nodes >= _HEALTHY_DELEGATION:
+    # Without an operator that falls back the cuts are conversions between layers, which are told as such.
+    if not found.fallbacks or (found.count <= 1 and found.delegated / found.nodes >= _HEALTHY_DELEGATION):
         return
     base_s = _run_s(found)
     gain = _gain(found, base_s)
