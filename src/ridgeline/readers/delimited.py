@@ -16,7 +16,7 @@ from ridgeline.core import Caution
 from .lines import Lines
 from .source import Source
 
-__all__ = ["DELIMITERS", "Columns", "Row", "RowReader", "split", "unverified"]
+__all__ = ["DELIMITERS", "Columns", "Row", "RowReader", "delimiter_of", "header_in", "split", "table", "unverified"]
 
 DELIMITERS = (",", ";", "\t", "|", "^")
 #: A quoted field may go over this many lines.
@@ -116,6 +116,35 @@ class RowReader:
     def warnings(self) -> tuple[Caution, ...]:
         """What became of the file's text; complete after the last row."""
         return self._text.warnings
+
+
+def delimiter_of(line: str, is_header: Callable[[Columns], bool]) -> str:
+    """The delimiter under which a line is a header; empty if it is none."""
+    for sign in DELIMITERS:
+        if sign in line:
+            fields = [field.strip().strip('"') for field in line.split(sign)]
+            if is_header(Columns(fields)):
+                return sign
+    return ""
+
+
+def header_in(text: str, is_header: Callable[[Columns], bool], lines: int = 50) -> bool:
+    """Whether one of the first lines of a text is a header."""
+    return any(delimiter_of(line, is_header) for line in text.split("\n", lines)[:lines])
+
+
+def table(source: Source, reader: RowReader, is_header: Callable[[Columns], bool], expected: str) -> tuple[Columns, Iterator[Row]]:
+    """The first header of a file and the rows below it.
+
+    Raises:
+        ReadError: no header.
+    """
+    lines = reader.lines()
+    for number, line in lines:
+        sign = delimiter_of(line, is_header)
+        if sign:
+            return Columns(reader.split(line, sign, number)), reader.following(lines, sign)
+    raise source.damaged(expected, "no line with them")
 
 
 def joined(

@@ -15,10 +15,11 @@ from typing import Any
 
 import msgspec
 
-from ridgeline.core import Caution, Excluded, Partition, PartitionTable, Profile, ProfileRow, ProfileTable, Quantity
+from ridgeline.core import Caution, Partition, PartitionTable, Profile, ProfileRow, ProfileTable, Quantity
 
 from .delimited import Columns, Row, RowReader
 from .source import Source
+from .stacking import LeftOut
 from .written_numbers import plain
 
 __all__ = ["OpenVino"]
@@ -109,7 +110,7 @@ class _Tables:
 
     def __init__(self, source: Source, tables: Iterable[Sequence[_Node]]) -> None:
         self._source = source
-        self._excluded: dict[str, Excluded] = {}
+        self._left_out = LeftOut()
         self._warnings: list[Caution] = []
         found = [self._rows(nodes) for nodes in tables]
         several = len(found) > 1
@@ -121,7 +122,7 @@ class _Tables:
 
     def profile(self, warnings: Iterable[Caution] = ()) -> Profile:
         """All of it; raises `ReadError` where no node ran."""
-        if not self.tables and any(reason.startswith(_NOT_RUN) for reason in self._excluded):
+        if not self.tables and any(entry.reason.startswith(_NOT_RUN) for entry in self._left_out.listed):
             # The average report as JSON has been seen with its first node only, which is an input.
             self.tables = (ProfileTable(rows=(), of="operators", per_call=True),)
             message = "the file has no node that was executed; the report in JSON may hold its first node only"
@@ -135,7 +136,7 @@ class _Tables:
             resolution_s=1e-6,
             tables=self.tables,
             partitions=_partitions(self.tables[0].rows),
-            excluded=tuple(self._excluded.values()),
+            excluded=self._left_out.listed,
             warnings=(*self._warnings, *warnings),
         )
 
@@ -147,9 +148,9 @@ class _Tables:
             if node.name == "Total" and not node.status:
                 total_s = real_s
             elif real_s is None:
-                self._leave_out("nodes without a time, or with one that is none", node, 0.0)
+                self._left_out.add("nodes without a time, or with one that is none", node.place)
             elif status != "EXECUTED":
-                self._leave_out(f"{_NOT_RUN} ({(status or 'no status')[:40]})", node, real_s)
+                self._left_out.add(f"{_NOT_RUN} ({(status or 'no status')[:40]})", node.place, total_s=real_s)
             else:
                 rows.append(self._row(node, real_s, cpu_s))
         summed_s = sum(row.total_s for row in rows)
@@ -174,10 +175,6 @@ class _Tables:
             kernel=node.exec_type,
             numbers={} if cpu_s is None else {"cpu_s": cpu_s},
         )
-
-    def _leave_out(self, reason: str, node: _Node, seconds: float) -> None:
-        had = self._excluded.get(reason, Excluded(reason=reason, events=0, first=node.place))
-        self._excluded[reason] = msgspec.structs.replace(had, events=had.events + 1, total_s=had.total_s + seconds)
 
 
 def _device(kernel: str) -> str:

@@ -38,7 +38,7 @@ def inferences(source: Source, records: Records, kept: Sequence[tuple[int, dict[
     for place, record in kept:
         numbers = {key: number(record, key) for key in ("startComputeMs", "computeMs", "latencyMs")}
         if None in numbers.values() or (numbers["computeMs"] or 0.0) < 0.0:
-            records.leave_out("inferences without a time, or with one that is none", place)
+            records.left_out.add("inferences without a time, or with one that is none", f"record {place}")
         else:
             sound.append(record)
     if not sound:
@@ -64,7 +64,7 @@ def inferences(source: Source, records: Records, kept: Sequence[tuple[int, dict[
         resolution_s=coarse_s,
         timeline=timeline,
         tables=(table,),
-        excluded=(*records.excluded.values(), *excluded),
+        excluded=(*records.left_out.listed, *excluded),
         warnings=(Caution(code="coarse-times", message=message, effect="gaps and overlaps shorter than that are not real"),),
     )
 

@@ -1,8 +1,8 @@
 """Layers of `trtexec --exportProfile`.
 
-This module decides that layers of the kind `Reformat` are those that TensorRT inserts to change layout or precision (their names say so): they are the
-boundaries between stretches of one layout. Where a layer ran, on the GPU or on a DLA, the export does not tell. Layers are profiled one by one, with a synchronisation after each: their sum may be more than the wall of an
-inference, so no overhead follows from it.
+This module decides that layers of the kind `Reformat` are those that TensorRT inserts to change layout or precision (their names say so): they are
+the boundaries between stretches of one layout. Where a layer ran, on the GPU or on a DLA, the export does not tell. Layers are profiled one by one,
+with a synchronisation after each: their sum may be more than the wall of an inference, so no overhead follows from it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def layers(source: Source, records: Records, kept: Sequence[tuple[int, dict[str,
         if "averageMs" not in record and total_s is not None and count:
             mean_s = total_s / count
         if mean_s is None:
-            records.leave_out("layers without a time, or with one that is none", place)
+            records.left_out.add("layers without a time, or with one that is none", f"record {place}")
             continue
         rows.append(_layer(named(source, str(record["name"])), mean_s, record, count))
     if not rows:
@@ -42,7 +42,7 @@ def layers(source: Source, records: Records, kept: Sequence[tuple[int, dict[str,
         files=(source.name,),
         tool=TOOL,
         tables=(table,),
-        excluded=tuple(records.excluded.values()),
+        excluded=records.left_out.listed,
         warnings=_about_layers(rows, count),
     )
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from ridgeline.core import Excluded
 from ridgeline.readers.source import Source
+from ridgeline.readers.stacking import LeftOut
 
 __all__ = ["FORMAT", "MS", "TOOL", "Records", "named", "number", "seconds"]
 
@@ -25,7 +25,7 @@ class Records:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self.excluded: dict[str, Excluded] = {}
+        self.left_out = LeftOut()
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
@@ -41,12 +41,7 @@ class Records:
             if isinstance(record, dict):
                 yield place, record
             else:
-                self.leave_out("entries of the array that are no records", place)
-
-    def leave_out(self, reason: str, place: int) -> None:
-        """Count what is in no figure."""
-        had = self.excluded.get(reason, Excluded(reason=reason, events=0, first=f"record {place}"))
-        self.excluded[reason] = msgspec.structs.replace(had, events=had.events + 1)
+                self.left_out.add("entries of the array that are no records", f"record {place}")
 
     def _one_by_one(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """A damaged array: every object that is whole."""
@@ -56,7 +51,7 @@ class Records:
             try:
                 record, at = decoder.raw_decode(text, at)
             except (ValueError, RecursionError):
-                self.leave_out("records that are damaged or cut short", place)
+                self.left_out.add("records that are damaged or cut short", f"record {place}")
                 at = max(text.find("\n", at), at) + 1
                 continue
             yield place, record
