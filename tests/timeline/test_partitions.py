@@ -209,6 +209,12 @@ def test_layers_on_several_devices() -> None:
     assert (found.handoff_s, found.healthy) == (None, False)
 
 
+def test_layers_of_one_provider_are_one_partition() -> None:
+    rows = tuple(ProfileRow(name=name, total_s=1.0, provider="TensorRT") for name in "abc")
+    found = report(Profile(format="tensorrt", files=("f",), tables=(ProfileTable(rows=rows, of="layers"),)))
+    assert (found.count, found.runs, found.nodes, found.handoffs, found.healthy) == (1, 1, 3, 0, True)
+
+
 def test_nothing_is_said_where_nothing_is_known() -> None:
     assert partition_report(Profile(format="x", files=("f",))) is None
     rows = tuple(ProfileRow(name=name, total_s=1.0, device="CPU") for name in "ab")

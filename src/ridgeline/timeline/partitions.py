@@ -195,7 +195,7 @@ def _of_rows(table: ProfileTable) -> PartitionReport | None:
     layers = [row for row in table.rows if not _is_reformat(row)]
     reformats = [row for row in table.rows if _is_reformat(row)]
     places = [row.provider or row.device for row in layers]
-    if not layers or not (any(places) or reformats) or (len(set(places)) < 2 and not reformats):
+    if not layers or (len(set(places)) < 2 and not reformats and not any(row.provider for row in layers)):
         return None
     main = _main(Counter(places))
     stretches = [(key[0], list(group)) for key, group in groupby(_keyed(table.rows), lambda pair: pair[0])]

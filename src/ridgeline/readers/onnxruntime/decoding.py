@@ -24,7 +24,7 @@ _LONGEST = 2**22
 _START = re.compile(rb'\{\s*"cat"\s*:')
 _RAW = re.compile(
     rb'\{"cat" ?: ?"(\w{1,40})","pid" ?: ?(-?\d{1,19}),"tid" ?: ?(-?\d{1,19}),"dur" ?: ?(-?\d{1,19}),"ts" ?: ?(-?\d{1,19}),"ph" ?: ?"X",'
-    rb'"name" ?: ?"(.{0,65536}?)","args" ?: ?\{(.*)\}\s*\}\s*\Z',
+    rb'"name" ?: ?"(.{0,65536}?)","args" ?: ?\{',
     re.DOTALL,
 )
 _FIELD = re.compile(rb'"(op_name|provider|node_index|output_size)" ?: ?"([^"\\]{0,400})"')
@@ -126,9 +126,9 @@ def _one(piece: bytes, at: int, found: Events) -> None:
 def _mended(piece: bytes) -> Event | None:
     """An event whose name was written raw."""
     match = _RAW.match(piece)
-    if match is None:
+    if match is None or not piece.endswith(b"}"):
         return None
-    fields = {name.decode(): value.decode("utf-8", "replace") for name, value in _FIELD.findall(match[7])}
+    fields = {name.decode(): value.decode("utf-8", "replace") for name, value in _FIELD.findall(piece, match.end())}
     return Event(
         cat=match[1].decode(),
         pid=int(match[2]),

@@ -22,6 +22,8 @@ _RUNNING = re.compile(r"\( {0,8}([\d.,]{1,8})% {0,8}\)")
 _MISSING = (NOT_COUNTED, NOT_SUPPORTED)
 _AGGREGATES = ("cpu", "core", "die", "cluster", "cache", "socket", "node", "thread", "cgroup")
 _NAN = re.compile(rb':\s*"?-?(?:nan|inf(?:inity)?)"?\s*([,}])', re.IGNORECASE)
+#: Characters of a line of `-x` at the most.
+_LONGEST = 4000
 _EVENT = re.compile(r"[A-Za-z_]")
 #: One blank between digits and three more of them groups thousands; columns stand further apart.
 _GROUPS = re.compile(r"(?<=\d)[ \u00a0\u202f\u2009](?=\d{3}(?!\d))")
@@ -93,8 +95,10 @@ def text_row(line: str, mark: str, at: int = 0) -> Count | None:
 
 def separator_of(lines: list[str], mark: str) -> str:
     """The separator of a file of `-x`, or empty: the one that most lines can be read with."""
-    sample = [line for line in lines[:400] if line.strip() and not line.startswith("#")][:40]
-    candidates = {char for line in sample[:10] for char in line[:400] if not char.isalnum() and char not in ".<>-_/%()'\"" and char != mark}
+    sample = [line for line in lines[:400] if line.strip() and not line.startswith("#") and len(line) < _LONGEST][:40]
+    candidates = {
+        char for line in sample[:10] for char in line if char.isascii() and not char.isalnum() and char not in ".<>-_/%()'\"" and char != mark
+    }
     scores = {char: sum(fields_row(line, char, mark) is not None for line in sample) for char in (candidates | {","}) - {mark}}
     best = max(sorted(scores), key=lambda char: scores[char], default="")
     return best if best and scores[best] else ""

@@ -169,8 +169,8 @@ class _Benchmark:
 
     def _sound(self, section: Section) -> list[NodeRow]:
         """Rows whose time is one; the others are counted as left out."""
-        sound = [row for row in section.nodes if row.mean_ms is not None and 0 <= row.mean_ms < 1e12]
-        odd = [row for row in section.nodes if row not in sound]
+        sound = [row for row in section.nodes if _possible(row)]
+        odd = [row for row in section.nodes if not _possible(row)]
         if odd:
             self.excluded.append(Excluded(reason="a row without a possible time", events=len(odd), first=f"line {odd[0].line}"))
         return sound
@@ -196,6 +196,10 @@ class _Benchmark:
             columns = " and ".join(f"`{name}`" for name in mended.broken)
             message = f"the column {columns} of {section.graph}, {section.phase} does not fit its times; calls of a run were computed anew"
             self.warnings.append(Caution(code="broken-columns", message=message, effect="shares of the file that do not fit are left out"))
+
+
+def _possible(row: NodeRow) -> bool:
+    return row.mean_ms is not None and 0 <= row.mean_ms < 1e12
 
 
 def _inner(rows: Sequence[NodeRow], total_s: Sequence[float], wall_s: float | None) -> frozenset[int]:
