@@ -128,6 +128,11 @@ class Assembly:
                 first=(had.first if had else "") or first,
             )
 
+    @property
+    def tracks(self) -> tuple[Track, ...]:
+        """The lanes so far."""
+        return tuple(self._tracks)
+
     def __len__(self) -> int:
         return self._size
 
