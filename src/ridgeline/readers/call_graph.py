@@ -3,7 +3,8 @@
 Such files do not tell which callers a callee's cost came from beyond the last one. This module decides the split: a function's cost belongs to its
 callers in proportion to the inclusive cost of their calls (the assumption of gprof: Graham, Kessler, McKusick, "gprof: a call graph execution
 profiler", SIGPLAN 1982). Functions that call each other in a circle are one group: calls within it are not followed. Own costs are exact whatever
-the split; so are totals where a function does not recur. Paths too light for a node of their own are summed by function below one root.
+the split; so are totals where a function does not recur, but for what is in paths
+too light for a node of their own: those are summed by function below one root.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["LIGHT", "CallGraph"]
 #: Root of the paths that have no node of their own.
 LIGHT = "[paths too light to tell apart]"
 _MOST_NODES = 20_000
-_LIGHTEST = 1e-6
+_LIGHTEST = 1e-9
 
 Floats = NDArray[np.float64]
 
