@@ -15,7 +15,7 @@ import msgspec
 
 from ..source import Damaged, Source
 
-__all__ = ["CAP", "Event", "Events", "decode"]
+__all__ = ["CAP", "Damage", "Event", "batches"]
 
 #: onnxruntime records this many events and no more.
 CAP = 1_000_000
@@ -53,15 +53,14 @@ class Event(msgspec.Struct):
     args: _Arguments = msgspec.field(default_factory=_Arguments)
 
 
-class Events(msgspec.Struct):
-    """What was decoded.
+class Damage(msgspec.Struct):
+    """What was broken.
 
     Args:
         broken: pieces that gave no event; first_broken: byte of the first; mended: events with a raw name that were taken apart by hand.
         cut: why the file could not be read to its end; empty if it could. ended: whether the array was closed.
     """
 
-    events: list[Event] = []
     broken: int = 0
     first_broken: int = 0
     mended: int = 0
@@ -69,9 +68,8 @@ class Events(msgspec.Struct):
     ended: bool = False
 
 
-def decode(source: Source) -> Events:
-    """All events of a file, in its order."""
-    found = Events()
+def batches(source: Source, damage: Damage) -> Iterator[list[Event]]:
+    """All events of a file in its order, a piece of the file at a time; what is broken is written into `damage`."""
     rest, offset = b"", 0
     try:
         for piece in source.pieces():
@@ -79,26 +77,24 @@ def decode(source: Source) -> Events:
             starts = [match.start() for match in _START.finditer(data, max(0, len(data) - 2**20))]
             # What holds no beginning is kept for the next piece, unless it is longer than any event.
             cut = starts[-1] if starts else 0 if len(data) < _LONGEST else len(data)
-            _take(data[:cut], offset, found)
+            yield _taken(data[:cut], offset, damage)
             rest, offset = data[cut:], offset + cut
     except Damaged as error:
-        found.cut = str(error)
-    _take(rest, offset, found)
-    found.ended = rest.rstrip().endswith(b"]")
-    return found
+        damage.cut = str(error)
+    yield _taken(rest, offset, damage)
+    damage.ended = rest.rstrip().endswith(b"]")
 
 
-def _take(data: bytes, offset: int, found: Events) -> None:
+def _taken(data: bytes, offset: int, damage: Damage) -> list[Event]:
     """The events of a piece that begins with one (or with the array)."""
     body = data.strip(b" \t\r\n,[]\xef\xbb\xbf\x00")
     if not body:
-        return
+        return []
     try:
-        # The array's bracket may have been stripped from the end of an object that is whole.
-        found.events += _WHOLE.decode(b"[" + body + b"]")
+        return _WHOLE.decode(b"[" + body + b"]")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        for at, piece in _pieces(data):
-            _one(piece, offset + at, found)
+        found = [_one(piece, offset + at, damage) for at, piece in _pieces(data)]
+        return [event for event in found if event is not None]
 
 
 def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -110,17 +106,17 @@ def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
         yield start, data[start : data.rfind(b"}", start, end) + 1]
 
 
-def _one(piece: bytes, at: int, found: Events) -> None:
+def _one(piece: bytes, at: int, damage: Damage) -> Event | None:
     try:
-        found.events.append(_SINGLE.decode(piece))
+        return _SINGLE.decode(piece)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         mended = _mended(piece)
         if mended is not None:
-            found.events.append(mended)
-            found.mended += 1
+            damage.mended += 1
         else:
-            found.first_broken = found.first_broken if found.broken else at
-            found.broken += 1
+            damage.first_broken = damage.first_broken if damage.broken else at
+            damage.broken += 1
+        return mended
 
 
 def _mended(piece: bytes) -> Event | None:

@@ -6,56 +6,52 @@ This module decides which nodes belong to a run and which lie within others. A n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ridgeline.core import ProfileRow, ProfileTable
 
-from .decoding import Event
+from .columns import KIND, TICK_S, Columns
 
-__all__ = ["Nodes", "table_of"]
-
-_TICK_S = 1e-6
-_SUFFIX = "_kernel_time"
-_PURPOSES = {"MemcpyToHost": "copy", "MemcpyFromHost": "copy", "ReorderInput": "layout", "ReorderOutput": "layout"}
+__all__ = ["Nodes", "nodes_of", "table_of"]
 
 
 class Nodes(msgspec.Struct):
-    """The events that are kernels of nodes.
+    """The events that are kernels of nodes, shape (n,) each.
 
     Args:
-        index: of each among all events; parent: index among the nodes of the one it lies within, −1 at the top; own: ticks without nodes within.
+        index: of each among all events; start, duration: ticks.
+        parent: index among the nodes of the one it lies within, −1 at the top; own: ticks without nodes within.
     """
 
     index: NDArray[np.int64]
+    start: NDArray[np.int64]
+    duration: NDArray[np.int64]
     parent: NDArray[np.int64]
     own: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.index)
 
-    @classmethod
-    def of(cls, events: Sequence[Event], start: NDArray[np.int64], duration: NDArray[np.int64]) -> Nodes:
-        """Find them among all events, shape (n,) each."""
-        index = np.array([at for at, event in enumerate(events) if event.cat == "Node" and event.name.endswith(_SUFFIX)], dtype=np.int64)
-        threads: dict[tuple[object, object], int] = {}
-        thread = np.array([threads.setdefault((events[at].pid, events[at].tid), len(threads)) for at in index], dtype=np.int64)
-        parent = _parents(start[index], duration[index], thread, index)
-        own = duration[index].copy()
-        inner = parent >= 0
-        np.subtract.at(own, parent[inner], duration[index][inner])
-        return cls(index=index, parent=parent, own=np.maximum(own, 0))
+
+def nodes_of(columns: Columns) -> Nodes:
+    """Find them among all events."""
+    index = np.flatnonzero(columns.kind == KIND["operator"])
+    start, duration = columns.whole("start")[index], columns.whole("duration")[index]
+    parent = _parents(start, duration, columns.index("track")[index])
+    own = duration.copy()
+    inner = parent >= 0
+    np.subtract.at(own, parent[inner], duration[inner])
+    return Nodes(index=index, start=start, duration=duration, parent=parent, own=np.maximum(own, 0))
 
 
-def _parents(start: NDArray[np.int64], duration: NDArray[np.int64], thread: NDArray[np.int64], written: NDArray[np.int64]) -> NDArray[np.int64]:
+def _parents(start: NDArray[np.int64], duration: NDArray[np.int64], thread: NDArray[np.int32]) -> NDArray[np.int64]:
     """The node that each lies within: a sweep over starts with the stack of those that are open."""
     parent = np.full(len(start), -1, dtype=np.int64)
     end = start + duration
     # Of two that start at one tick the longer holds the other; of two alike the one that was written later, as it ended later.
-    order = np.lexsort((-written, -duration, start, thread))
+    order = np.lexsort((-np.arange(len(start)), -duration, start, thread))
     if not len(order) or not bool(np.any((start[order][1:] < end[order][:-1]) & (thread[order][1:] == thread[order][:-1]))):
         return parent
     starts, ends, threads = start[order].tolist(), end[order].tolist(), thread[order].tolist()
@@ -69,25 +65,23 @@ def _parents(start: NDArray[np.int64], duration: NDArray[np.int64], thread: NDAr
     return parent
 
 
-def table_of(
-    nodes: Nodes, events: Sequence[Event], start: NDArray[np.int64], duration: NDArray[np.int64]
-) -> tuple[ProfileTable | None, NDArray[np.int64]]:
+def table_of(nodes: Nodes, columns: Columns) -> tuple[ProfileTable | None, NDArray[np.int64]]:
     """The table, null without nodes; and the nodes (indices) that are in no run that ended."""
     if not len(nodes):
         return None, np.zeros(0, dtype=np.int64)
-    runs = np.array([at for at, event in enumerate(events) if event.cat == "Session" and event.name == "model_run"], dtype=np.int64)
-    inside = _inside(start[nodes.index], start[runs], start[runs] + duration[runs]) if len(runs) else np.ones(len(nodes), dtype=np.bool_)
-    walls = duration[runs] * _TICK_S
-    session = {event.name: int(event.dur or 0) * _TICK_S for event in events if event.cat == "Session"}
-    setup = [seconds for name, seconds in session.items() if name == "session_initialization" or name.startswith("model_loading")]
+    runs = np.flatnonzero(columns.kind == KIND["iteration"])
+    start, duration = columns.whole("start")[runs], columns.whole("duration")[runs]
+    inside = _inside(nodes.start, start, start + duration) if len(runs) else np.ones(len(nodes), dtype=np.bool_)
+    setup = [ticks * TICK_S for name, ticks in columns.session.items() if name == "session_initialization" or name.startswith("model_loading")]
+    walls = duration * TICK_S
     table = ProfileTable(
-        rows=_rows(nodes, np.flatnonzero(inside), events, duration, max(1, len(runs))),
+        rows=_rows(nodes, np.flatnonzero(inside), columns, max(1, len(runs))),
         per_call=bool(len(runs)),
         nested=bool((nodes.parent[inside] >= 0).any()),
         iterations=len(runs) or None,
         wall_s=float(walls.mean()) if len(runs) else None,
         wall_deviation_s=float(walls.std(ddof=1)) if len(runs) > 1 else None,
-        first_wall_s=float(walls[np.argmin(start[runs])]) if len(runs) else None,
+        first_wall_s=float(walls[np.argmin(start)]) if len(runs) else None,
         setup_s=sum(setup) if setup else None,
         name="nodes",
     )
@@ -103,30 +97,39 @@ def _inside(at: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.i
     return found
 
 
-def _rows(nodes: Nodes, chosen: NDArray[np.int64], events: Sequence[Event], duration: NDArray[np.int64], runs: int) -> tuple[ProfileRow, ...]:
-    """One row for each node (its name, kind and provider), in order of the first execution."""
-    groups: dict[tuple[str, str, str, str], list[int]] = {}
-    for node in chosen.tolist():
-        event = events[int(nodes.index[node])]
-        groups.setdefault((event.name, event.args.op_name, event.args.provider, str(event.args.node_index)), []).append(node)
-    first = {key: min(int(events[int(nodes.index[node])].ts or 0) for node in those) for key, those in groups.items()}
-    return tuple(_row(key, np.array(groups[key]), nodes, duration, runs) for key in sorted(groups, key=lambda key: first[key]))
+def _rows(nodes: Nodes, chosen: NDArray[np.int64], columns: Columns, runs: int) -> tuple[ProfileRow, ...]:
+    """One row for each node (its name, kind, provider and index), in order of the first execution."""
+    if not len(chosen):
+        return ()
+    event = nodes.index[chosen]
+    keys = [columns.index(name)[event].astype(np.int64) for name in ("name", "operator", "provider")] + [columns.whole("node")[event]]
+    order = np.lexsort((nodes.start[chosen], *keys))
+    differs = np.zeros(len(order) - 1, dtype=np.bool_)
+    for key in keys:
+        differs |= key[order][1:] != key[order][:-1]
+    groups = np.split(order, np.flatnonzero(differs) + 1)
+    groups.sort(key=lambda group: int(nodes.start[chosen[group[0]]]))
+    strings = (*columns.strings, "")
+    purposes = columns.index("purpose")[event]
+    return tuple(
+        _row(nodes, chosen[group], runs, [strings[int(key[group[0]])] for key in keys[:3]], int(keys[3][group[0]]), strings[int(purposes[group[0]])])
+        for group in groups
+    )
 
 
-def _row(key: tuple[str, str, str, str], those: NDArray[np.int64], nodes: Nodes, duration: NDArray[np.int64], runs: int) -> ProfileRow:
-    times = duration[nodes.index[those]] * _TICK_S
-    purpose = _PURPOSES.get(key[1], "")
+def _row(nodes: Nodes, those: NDArray[np.int64], runs: int, texts: list[str], node: int, purpose: str) -> ProfileRow:
+    times = nodes.duration[those] * TICK_S
     return ProfileRow(
-        name=key[0].removesuffix(_SUFFIX),
-        kind=key[1],
+        name=texts[0],
+        kind=texts[1],
         calls=float(len(those)),
         total_s=float(times.sum()) / runs,
-        own_s=float(nodes.own[those].sum()) * _TICK_S / runs,
+        own_s=float(nodes.own[those].sum()) * TICK_S / runs,
         first_s=float(times[0]),
         least_s=float(times.min()),
         most_s=float(times.max()),
         median_s=float(np.median(times)),
-        node=int(key[3]) if key[3].isascii() and key[3].isdigit() and len(key[3]) < 10 else None,
-        provider=key[2],
+        node=node if 0 <= node < 2**31 else None,
+        provider=texts[2],
         texts={"purpose": purpose} if purpose else {},
     )
