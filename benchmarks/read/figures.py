@@ -45,7 +45,11 @@ def plain(path: Path) -> dict[str, Decimal | int] | None:
         return None
     spans = [event for event in events if isinstance(event, dict) and event.get("ph") == "X" and "dur" in event]
     work = sorted((number(event["ts"]), number(event["dur"])) for event in spans if event.get("cat") in WORK)
-    found: dict[str, Decimal | int] = {"spans": len(spans), "span_sum": sum((number(event["dur"]) for event in spans), Decimal(0)), "events": len(work)}
+    found: dict[str, Decimal | int] = {
+        "spans": len(spans),
+        "span_sum": sum((number(event["dur"]) for event in spans), Decimal(0)),
+        "events": len(work),
+    }
     if work:
         found |= {"sum": sum(duration for _, duration in work), "union": union(work), "span": max(sum(each) for each in work) - work[0][0]}
     return found
@@ -78,7 +82,12 @@ def ours(path: Path) -> dict[str, Decimal | int] | str:
     work = np.isin(kinds, DEVICE_WORK) & on_device
     total = Decimal(int(duration.sum())) / 1000
     begins = len(start) - 0
-    found: dict[str, Decimal | int] = {"spans": begins, "span_sum": total, "events": int(work.sum()), "excluded": sum(e.events for e in profile.excluded)}
+    found: dict[str, Decimal | int] = {
+        "spans": begins,
+        "span_sum": total,
+        "events": int(work.sum()),
+        "excluded": sum(e.events for e in profile.excluded),
+    }
     if work.any():
         ends = start + duration
         found["sum"] = Decimal(int(duration[work].sum())) / 1000
@@ -137,7 +146,9 @@ def main() -> int:
         return 0
     root = Path(data)
     root = root / "traces" if (root / "traces").is_dir() else root
-    manifest = {row["file"]: row for row in csv.DictReader((root / "MANIFEST.tsv").open(), delimiter="\t")} if (root / "MANIFEST.tsv").exists() else {}
+    manifest = (
+        {row["file"]: row for row in csv.DictReader((root / "MANIFEST.tsv").open(), delimiter="\t")} if (root / "MANIFEST.tsv").exists() else {}
+    )
     lines, wrong = ["| file | verdict | |", "|---|---|---|"], 0
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):

@@ -7,7 +7,6 @@ bytes; unpacked only as far as `Limits` allow. What the bytes mean is left to th
 from __future__ import annotations
 
 import contextlib
-import gzip
 import stat
 import tempfile
 import zlib
@@ -29,6 +28,7 @@ _UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _HEAD = 2**16
 #: Bytes that are read at once.
 PIECE = 2**22
+_PACKED = 2**18
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +114,7 @@ class Source:
             while True:
                 try:
                     piece = unpacked.read(size)
-                except (EOFError, zlib.error, gzip.BadGzipFile, OSError, ValueError) as error:
+                except (EOFError, zlib.error, OSError, ValueError) as error:
                     raise _damaged(self.name, self.packed, reached, error) from error
                 except Exception as error:
                     # zstandard has an error type of its own, which is known only where that library is loaded.
@@ -184,8 +184,7 @@ class Source:
     @contextlib.contextmanager
     def _unpacking(self, file: IO[bytes]) -> Iterator[Any]:
         if self.packed == "gzip":
-            with gzip.GzipFile(fileobj=file) as unpacked:
-                yield unpacked
+            yield _Members(file)
         elif self.packed == "zstd":
             with _zstandard().ZstdDecompressor(max_window_size=2**27).stream_reader(file, read_across_frames=True) as unpacked:
                 yield unpacked
@@ -199,6 +198,36 @@ class Source:
         if self.packed and size > max(2**26, self.limits.packing * self.size_bytes):
             what = f"{self.name}, which grew to more than {self.limits.packing} times its size"
             raise ReadError("a packed file of ordinary contents", found=what, remedy="unpack it yourself if you trust it")
+
+
+class _Members:
+    """Members of gzip, one after another; unlike `gzip.GzipFile` it gives all that comes before damage."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._inflate = zlib.decompressobj(wbits=31)
+        self._packed = b""
+        self._begun = False
+
+    def read(self, size: int) -> bytes:
+        """At most `size` unpacked bytes, none at the end; raises `EOFError` or `zlib.error` where it is cut short or damaged."""
+        while True:
+            packed = self._packed or self._file.read(_PACKED)
+            if not self._begun:
+                packed = packed.lstrip(b"\x00")  # between and behind members, as tapes and block devices pad them
+            over = not packed and not self._file.peek(1)  # type: ignore[attr-defined]
+            if over and not self._begun:
+                return b""
+            self._begun = self._begun or bool(packed)
+            unpacked = self._inflate.decompress(packed, size)
+            self._packed = self._inflate.unconsumed_tail
+            if self._inflate.eof:
+                self._packed, self._begun = self._inflate.unused_data, False
+                self._inflate = zlib.decompressobj(wbits=31)
+            if unpacked:
+                return unpacked
+            if over:
+                raise EOFError("it ends before the end of its contents")
 
 
 class Damaged(ReadError):

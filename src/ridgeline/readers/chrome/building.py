@@ -1,7 +1,8 @@
 """Columns to a `Timeline`: pairs joined, kinds named, what cannot be believed left out, links drawn.
 
-This module decides which events count. A duration is impossible where it is more than a thousand times all else that the trace holds (its other
-durations and the time over which events start) and more than a minute; device work at time 0 without a duration is a record that was never filled in.
+This module decides which events count. A duration is impossible where it is more than a thousand times all else that the trace holds (its shorter
+durations and the time over which events start) and more than a minute on a device or ten days on a host, which may well sleep for an hour; device
+work at time 0 without a duration is a record that was never filled in.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .flows import Spans
 from .kineto import CLASSES, KIND, kind_of_name
 from .launches import FLOW, SIGNAL, Links, Recorded, linked
 from .matching import Groups
-from .pairs import paired
+from .pairs import Marked, paired
 from .tracks import Lane, lanes_of
 
 __all__ = ["Built", "build"]
@@ -32,7 +33,8 @@ __all__ = ["Built", "build"]
 Ints = NDArray[np.int64]
 _TICK_S = 1e-9
 _TIMES = 1000
-_LEAST_IMPOSSIBLE = 60 * 10**9
+_LONG_ON_DEVICE = 60 * 10**9
+_LONG_ON_HOST = 10 * 86400 * 10**9
 _WORK = np.array([KIND[kind] for kind in DEVICE_WORK])
 _STEP = re.compile(r"(\d+)")
 #: Flows that only repeat what correlations say.
@@ -58,11 +60,16 @@ class Built:
         self._sparse = {name: (row.array(), value.array()) for name, (row, value) in columns.sparse.items()}
         self._pair("begin", "end")
         self._pair("begin_async", "end_async")
-        self.lanes = lanes_of(columns, self._rank)
+        self.lanes = lanes_of(columns, self._rank, self._used())
         self._rows["kind"] = self._kinds()
         self._believed()
         links = self._links()
         return self._assembled(links)
+
+    def _used(self) -> NDArray[np.bool_]:
+        """Which slots hold an event or a mark; many only carry names."""
+        slots = (self._rows["slot"], self.columns.points["mark"]["slot"].array())
+        return np.asarray(sum(np.bincount(each, minlength=len(self.columns.slots)) for each in slots) > 0)
 
     # ── rows ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -74,7 +81,7 @@ class Built:
         # An end without a name (an empty text) closes whatever began last.
         nameless = self.columns.names.get("", self.columns.names.get(None, -1))
         end_name = np.where(end["name"] == nameless, -1, end["name"])
-        pairs = paired(*(begin[name] for name in ("key", "time", "event", "name")), *(end[name] for name in ("key", "time", "event")), end_name)
+        pairs = paired(_marked(begin, begin["name"]), _marked(end, end_name))
         for reason, rows, events in (("a begin without an end", pairs.open_begins, begin), ("an end without a begin", pairs.surplus_ends, end)):
             if len(rows):
                 self.columns.exclude(reason, f"event {int(events['event'][rows].min()) + 1}", len(rows))
@@ -87,7 +94,7 @@ class Built:
 
     def _kinds(self) -> NDArray[np.int8]:
         """The kind of each row: by its class, by its lane where its class says nothing, and by its name within some."""
-        by_class = np.zeros(len(CLASSES), np.int8)
+        by_class: NDArray[np.int8] = np.zeros(len(CLASSES), np.int8)
         for each in CLASSES.values():
             by_class[each.number] = each.kind
         kind = by_class[self._rows["cls"]]
@@ -97,13 +104,15 @@ class Built:
         names = self.columns.names.all
         framework = any(lane.framework for lane in self.lanes)
         refined = np.arange(len(names))
+        # Ranges on a device repeat those of the host that launched what is in them.
+        on_host = np.array([not lane.track.device for lane in self.lanes], np.bool_)[self._rows["slot"]]
         for wanted in ("compute", "runtime", "annotation", "operator"):
-            rows = np.flatnonzero(kind == KIND[wanted])
+            rows = np.flatnonzero((kind == KIND[wanted]) & (on_host | (wanted == "compute")))
             if len(rows):
                 used = np.flatnonzero(np.bincount(self._rows["name"][rows], minlength=len(names)))
                 refined[used] = [self._named(KIND[wanted], names[number], framework) for number in used.tolist()]
                 kind[rows] = refined[self._rows["name"][rows]]
-        return kind
+        return np.asarray(kind)
 
     def _named(self, kind: int, name: str, framework: bool) -> int:
         if framework and kind == KIND["operator"]:
@@ -121,7 +130,8 @@ class Built:
         if not len(start):
             return
         unfilled = np.isin(kind, _WORK) & (start == 0) & (duration == 0)
-        impossible = _impossible(start, duration)
+        impossible = _impossible(start, duration, _LONG_ON_HOST)
+        impossible |= np.isin(kind, _WORK) & _impossible(start, np.where(impossible, 0, duration), _LONG_ON_DEVICE)
         astray = _astray(start) & ~unfilled & ~impossible
         if unfilled.any():
             self._say_both_windows(unfilled, impossible | astray)
@@ -155,7 +165,8 @@ class Built:
                 spans.append(int((rows["start"] + rows["duration"])[chosen].max() - rows["start"][chosen].min()) if chosen.any() else 0)
             without, with_them = (format_quantity(span * _TICK_S, "s") for span in spans)
             count = int((unfilled & (devices == device)).sum())
-            message = f"{count} pieces of work of {device} at time 0 without a duration are left out: its window is {without} without them, {with_them} with"
+            what = f"{count} pieces of work of {device} at time 0 without a duration are left out"
+            message = f"{what}: its window is {without} without, {with_them} with them"
             self.warnings.append(Caution(code="unfilled-records", message=message, effect="idle time depends on which window is meant"))
 
     # ── links ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -186,7 +197,8 @@ class Built:
         links, skew, unlinked = linked(Recorded(
             start=rows["start"], end=rows["start"] + rows["duration"], track=rows["slot"].astype(np.int64), correlation=self._full("correlation"),
             external=self._full("external"), calls=np.flatnonzero(calls), work=np.flatnonzero(np.isin(kind, _WORK) & on_device),
-            operators=np.flatnonzero(kind == KIND["operator"]), waits=np.flatnonzero(kind == KIND["wait"]), syncs=syncs, **self._syncs(syncs), absent=ABSENT,
+            operators=np.flatnonzero(kind == KIND["operator"]), waits=np.flatnonzero(kind == KIND["wait"]), syncs=syncs,
+            **self._syncs(syncs), absent=ABSENT,
         ))  # fmt: skip
         if skew.early:
             longest = format_quantity(skew.longest * _TICK_S, "s")
@@ -195,7 +207,9 @@ class Built:
             self.warnings.append(Caution(code="clock-skew", message=message, effect=effect))
         if unlinked and skew.launches:
             message = f"{unlinked} of {unlinked + skew.launches} pieces of device work have no call that launched them in the file"
-            self.warnings.append(Caution(code="unlinked-work", message=message, effect="what started them cannot be told; they count as work all the same"))
+            self.warnings.append(
+                Caution(code="unlinked-work", message=message, effect="what started them cannot be told; they count as work all the same")
+            )
         return links
 
     def _syncs(self, syncs: Ints) -> dict[str, Any]:
@@ -215,7 +229,9 @@ class Built:
         }  # fmt: skip
 
     def _flow_links(self) -> Links:
-        points = {group: {name: grown.array() for name, grown in self.columns.points[group].items()} for group in ("flow_start", "flow_step", "flow_end")}
+        points = {
+            group: {name: grown.array() for name, grown in self.columns.points[group].items()} for group in ("flow_start", "flow_step", "flow_end")
+        }
         spans = Spans(self._rows["slot"].astype(np.int64), self._rows["start"], self._rows["start"] + self._rows["duration"])
         starts, steps, ends = (self._flow_points(points[group]) for group in ("flow_start", "flow_step", "flow_end"))
         at_end = np.where(ends["key"] % 2 == 1, spans.enclosing(ends["slot"], ends["time"]), spans.next(ends["slot"], ends["time"]))
@@ -232,7 +248,9 @@ class Built:
         source_row = bound[np.maximum(source, 0)] if len(bound) else source
         good = found & (source_row >= 0) & (target >= 0) & (source_row != target)
         if len(target) > int(good.sum()):
-            self.warnings.append(Caution(code="loose-arrows", message=f"{len(target) - int(good.sum())} of {len(target)} arrows lead from or to no event"))
+            self.warnings.append(
+                Caution(code="loose-arrows", message=f"{len(target) - int(good.sum())} of {len(target)} arrows lead from or to no event")
+            )
         kind = np.where(meaning[np.maximum(source, 0)] == 1, SIGNAL, FLOW) if len(meaning) else source
         return Links(source_row[good], target[good], kind[good])
 
@@ -251,20 +269,24 @@ class Built:
         rows, names = self._rows, self.columns.names.all
         numbers, texts = self._numbers(), self._texts()
         marks = {name: grown.array() for name, grown in self.columns.points["mark"].items()}
+        used = self._used()
+        track = (np.cumsum(used) - 1).astype(np.int32)
         kinds = None if not self.columns.known and not any(lane.kind >= 0 for lane in self.lanes) and not rows["kind"].any() else rows["kind"]
         return Timeline(
             tick_s=_TICK_S,
             start_tick=Column(rows["start"], "1"),
             duration_tick=Column(rows["duration"], "1"),
             name=Column(rows["name"], "1"),
-            track=Column(rows["slot"], "1"),
+            track=Column(track[rows["slot"]], "1"),
             strings=tuple(names),
-            tracks=tuple(lane.track for lane in self.lanes),
+            tracks=tuple(lane.track for lane, is_used in zip(self.lanes, used.tolist(), strict=True) if is_used),
             kind=Column(kinds, "1") if kinds is not None else None,
             links=_timeline_links(links),
             numbers=numbers,
             texts=texts,
-            marks=Marks(tick=Column(marks["time"], "1"), name=Column(marks["name"], "1"), track=Column(marks["slot"], "1")) if len(marks["time"]) else None,
+            marks=Marks(tick=Column(marks["time"], "1"), name=Column(marks["name"], "1"), track=Column(track[marks["slot"]], "1"))
+            if len(marks["time"])
+            else None,
             counters=self._counters(),
         )
 
@@ -286,7 +308,7 @@ class Built:
         return found
 
     def _texts(self) -> dict[str, Column]:
-        found = {}
+        found: dict[str, Column] = {}
         for name in ("shapes", "types"):
             if name in self._sparse:
                 full = np.full(len(self._rows["start"]), -1, np.int32)
@@ -311,12 +333,16 @@ def build(columns: Columns, rank: int | None) -> tuple[Timeline, list[Caution]]:
     return built.timeline(), built.warnings
 
 
-def _impossible(start: Ints, duration: Ints) -> NDArray[np.bool_]:
-    """Durations from the first one on, in order of length, that is more than a thousand times all shorter ones and the time over which events start."""
+def _marked(points: dict[str, NDArray[Any]], name: Ints) -> Marked:
+    return Marked(points["key"], points["time"], points["event"], name)
+
+
+def _impossible(start: Ints, duration: Ints, long: int) -> NDArray[np.bool_]:
+    """Durations from the first one on that is `long` and a thousand times all shorter ones and the time over which events start."""
     spread = int(start.max()) - int(start.min())
     # Ends beyond the range of the clock wrap around, whatever they are compared with.
     beyond = duration > np.iinfo(np.int64).max - np.maximum(start, 0)
-    floor = max(spread, _LEAST_IMPOSSIBLE // _TIMES)
+    floor = max(spread, long // _TIMES)
     if int(duration.max()) <= _TIMES * floor:
         return beyond
     ordered = np.sort(duration)
@@ -334,7 +360,7 @@ def _astray(start: Ints) -> NDArray[np.bool_]:
         return np.zeros(len(start), np.bool_)
     others = start[~zero]
     spread = int(others.max()) - int(others.min())
-    far = int(np.abs(others).min()) > _TIMES * max(spread, _LEAST_IMPOSSIBLE // _TIMES)
+    far = int(np.abs(others).min()) > _TIMES * max(spread, _LONG_ON_DEVICE // _TIMES)
     return zero if far else np.zeros(len(start), np.bool_)
 
 

@@ -6,6 +6,7 @@ of the columns. What the columns mean together (pairs, links, lanes) is left to 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from ridgeline.core import ReadError
 
 from .events import ABSENT, EMPTY, Args, Event
-from .kineto import KIND, Class, class_of
+from .kineto import Class, class_of
 from .stream import Block
 from .times import ABSENT_NS, WRONG_NS, nanoseconds
 
@@ -30,7 +31,8 @@ _PHASES = {
 GROUPS = (*dict.fromkeys(_PHASES.values()), "ignored")
 _GROUP = {group: number for number, group in enumerate(GROUPS)}
 _TOO_LONG = -2
-_WORD = np.iinfo(np.int64)
+_UNIT = re.compile(r"^([A-Z]+) (\d+)$")
+_STREAM = re.compile(r"^stream\s*#?\s*(?=\d)", re.IGNORECASE)
 Ints = NDArray[np.int64]
 
 
@@ -205,7 +207,9 @@ class Columns:
         if group == "span":
             self._spans(block, rows, lane[rows], name[rows], start[rows])
         elif group == "metadata":
-            for row in rows.tolist():
+            # Some recorders write the same again and again: the last of each lane and name is what holds.
+            _, last = np.unique((lane[rows].astype(np.int64) << 32 | name[rows])[::-1], return_index=True)
+            for row in np.sort(rows[len(rows) - 1 - last]).tolist():
                 self._metadata(block.events[row])
         elif group == "counter":
             self._counters(block, rows, start)
@@ -226,7 +230,7 @@ class Columns:
             (f"a name of more than {self._most_characters} characters", (name == _TOO_LONG) & (start > WRONG_NS)),
         ):
             self._count(reason, block, np.flatnonzero(bad))
-        return ((start > WRONG_NS) | needless) & (name != _TOO_LONG)
+        return np.asarray(((start > WRONG_NS) | needless) & (name != _TOO_LONG))
 
     def _count(self, reason: str, block: Block, rows: Ints) -> None:
         if len(rows):
@@ -238,18 +242,16 @@ class Columns:
         for row in rows.tolist():
             phases.setdefault(as_text(block.events[row].ph)[:20], []).append(row)
         for phase, found in phases.items():
-            what = {"N": "objects", "D": "objects", "O": "objects", "": "no phase"}.get(phase, f"phase {phase!r}, which is not known")
+            what = {"N": "objects", "D": "objects", "O": "objects", "P": "samples", "": "no phase"}.get(phase, f"phase {phase!r}, which is not known")
             self._count(what, block, np.array(found))
 
     # ── spans ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _spans(self, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
-        events = block.events if len(rows) == len(block.events) else [block.events[row] for row in rows.tolist()]
-        text = block.text if len(rows) == len(block.events) else None
-        values = [event.dur for event in events]
-        duration = nanoseconds(values, "dur", text)
-        if text is None and block.text is not None and _large(duration):
-            duration = nanoseconds([event.dur for event in block.events], "dur", block.text)[rows]
+        events = block.events
+        duration = nanoseconds([event.dur for event in events], "dur", block.text)
+        if len(rows) < len(events):
+            events, duration = [events[row] for row in rows.tolist()], duration[rows]
         sound = duration >= 0
         if not sound.all():
             for reason, bad in (
@@ -397,9 +399,6 @@ class Columns:
             self.threads[process, as_text(event.tid)] = as_text(args.name)
 
     def _counters(self, block: Block, rows: Ints, start: Ints) -> None:
-        if block.text is None:
-            self._count("counters in a damaged part of the file", block, rows)
-            return
         counts = _COUNTERS.decode(block.text)
         for row in rows.tolist():
             event = block.events[row]
@@ -436,10 +435,6 @@ def _number_in(text: str) -> Any:
     return int(digits) if digits.removeprefix("-").isdecimal() and len(digits) < 40 else text
 
 
-def _large(duration: Ints) -> bool:
-    return bool(len(duration)) and int(duration.max()) >= 2**52
-
-
 def _finite(value: Any) -> float | None:
     try:
         number = float(value)
@@ -464,6 +459,8 @@ def _moved(args: Args) -> Any:
 
 
 def _device_slot(lane: _Lane, args: Args) -> Slot:
-    device = as_text(args.device)
-    thread = lane.thread if lane.cls.unit == "MTIA" or args.stream == ABSENT else as_text(args.stream)
-    return Slot(lane.cls.where, "" if device else lane.process, thread, device, lane.cls.unit)
+    """Device and stream as the arguments say them; where they do not, the process is the device and the thread the stream."""
+    device = as_text(args.device) or lane.process
+    stream = as_text(args.stream) if lane.cls.unit != "MTIA" else ""
+    unit, number = _UNIT.match(device).groups() if _UNIT.match(device) else (lane.cls.unit, device)  # type: ignore[union-attr]
+    return Slot(lane.cls.where, "", _STREAM.sub("", stream or lane.thread), number, unit)

@@ -145,7 +145,7 @@ def decode_loosely(text: bytes) -> Event:
         raise _fault(error) from None
     if not isinstance(found, dict):
         raise Fault("no object", False, 0)
-    fields = {name: found[name] for name in ("ph", "cat", "name", "pid", "tid", "id", "bp", "scope") if _scalar(found.get(name))}
+    fields: dict[str, Any] = {name: found.get(name) for name in ("ph", "cat", "name", "pid", "tid", "id", "bp", "scope") if _scalar(found.get(name))}
     fields |= {name: found[name] for name in ("ts", "dur") if name in found and _time(found[name])}
     args = found.get("args")
     if isinstance(args, dict):

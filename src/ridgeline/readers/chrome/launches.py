@@ -124,7 +124,9 @@ def _waited_track(recorded: Recorded) -> Ints:
     syncs = recorded.syncs
     known = np.flatnonzero((recorded.sync_source >= 0) & (recorded.correlation[syncs] != recorded.absent)) if len(syncs) else syncs
     rows = syncs[known]
-    found = Groups(recorded.correlation[rows], recorded.start[rows]).latest_or_first(recorded.correlation[recorded.waits], recorded.start[recorded.waits])
+    found = Groups(recorded.correlation[rows], recorded.start[rows]).latest_or_first(
+        recorded.correlation[recorded.waits], recorded.start[recorded.waits]
+    )
     found[recorded.correlation[recorded.waits] == recorded.absent] = -1
     return np.where(found >= 0, recorded.sync_source[known][np.maximum(found, 0)], -1) if len(known) else found
 

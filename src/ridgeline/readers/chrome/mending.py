@@ -49,7 +49,7 @@ class Walk:
     """What a walk over a damaged text found: events, the byte that it reached, whether the array ended there, and what it cost.
 
     Attributes:
-        events: in order; places: byte of each in the text.
+        events: in order; places: byte of each in the text; parts: each as it was decoded.
         reached: where the rest begins; ended: whether that is behind the `]` of the array.
         mended: bytes of events that were mended; lost: (byte, length, reason) of those that are lost.
     """
@@ -57,6 +57,7 @@ class Walk:
     def __init__(self, text: bytes) -> None:
         self.events: list[Event] = []
         self.places: list[int] = []
+        self.parts: list[bytes] = []
         self.reached = 0
         self.ended = False
         self.mended: list[int] = []
@@ -64,6 +65,7 @@ class Walk:
         self._text = text
         self._next = _Ahead(NEXT, text)
         self._last = _Ahead(_LAST, text)
+        self._endless = False
         # Bytes that may be looked at in vain for the ends of events that have none.
         self._patience = 8 * len(text)
 
@@ -78,6 +80,8 @@ class Walk:
                 self.reached, self.ended = position + 1, True
                 return
             end = self._one(position) if self._text[position] == 0x7B else None  # {
+            if end is None and not final and self._endless and len(self._text) - position < _LONGEST:
+                return  # its end may be in the next piece
             if end is None:
                 end = self._resumed(position, final)
                 if end is None:
@@ -95,15 +99,17 @@ class Walk:
             event = next((event for end in (real, *ends) if end is not None and (event := _read(self._text, position, end))), None)
             if event is None:
                 return None
-        read, end, was_mended = event
+        read, part, end = event
         self.events.append(read)
         self.places.append(position)
-        if was_mended:
+        self.parts.append(part)
+        if part != self._text[position:end]:
             self.mended.append(position)
         return end
 
     def _end_of(self, start: int, most: int) -> int | None:
         depth, stop = 0, min(len(self._text), most)
+        self._endless = False
         for token in _BRACKET.finditer(self._text, start, stop):
             mark = token.group()
             if mark in b"{[":
@@ -112,6 +118,7 @@ class Walk:
                 depth -= 1
                 if depth == 0:
                     return token.end()
+        self._endless = stop == len(self._text)
         self._patience -= stop - start
         return None
 
@@ -138,15 +145,17 @@ def walk(text: bytes, final: bool) -> Walk:
     return found
 
 
-def _read(text: bytes, start: int, end: int) -> tuple[Event, int, bool] | None:
+def _read(text: bytes, start: int, end: int) -> tuple[Event, bytes, int] | None:
+    """The event in a part of a text, as it is or mended."""
     part = text[start:end]
     try:
-        return decode_event(part), end, False
+        return decode_event(part), part, end
     except Fault as fault:
         if fault.cut and not _HALF.search(part):
             return None
+    part = mended(part)
     try:
-        return decode_event(mended(part)), end, True
+        return decode_event(part), part, end
     except Fault:
         return None
 

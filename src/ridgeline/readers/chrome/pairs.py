@@ -1,8 +1,8 @@
 """Begin and end events to spans: which end belongs to which begin.
 
-Events of one thread nest: an end closes what began last. Found without a stack, from the depth (begins less ends so far): a begin at depth d belongs to
-the next end at depth d. Where ends carry names that nesting contradicts, names decide instead: an end closes the innermost open begin of its name, and
-one whose name was never begun is left over. Only such threads are gone through event by event.
+Events of one thread nest: an end closes what began last. Found without a stack, from the depth (begins less ends so far): a begin at depth d belongs
+to the next end at depth d. Where ends carry names that nesting contradicts, names decide instead: an end closes the innermost open begin of its
+name, and one whose name was never begun is left over. Only such threads are gone through event by event.
 Source: Google, Trace Event Format (the public document of 2016), "Duration Events" and "Async Events".
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Pairs", "paired"]
+__all__ = ["Marked", "Pairs", "paired"]
 
 Ints = NDArray[np.int64]
 
@@ -27,6 +27,15 @@ class Pairs(NamedTuple):
     surplus_ends: Ints
 
 
+class Marked(NamedTuple):
+    """Begins or ends: thread (any number), time, order in the file and name (index of a text, negative where an end has none), shape (k,) each."""
+
+    thread: Ints
+    time: Ints
+    order: Ints
+    name: Ints
+
+
 class _Sorted(NamedTuple):
     thread: Ints
     name: Ints
@@ -34,41 +43,33 @@ class _Sorted(NamedTuple):
     origin: Ints
 
 
-def paired(begin_thread: Ints, begin_time: Ints, begin_order: Ints, begin_name: Ints, end_thread: Ints, end_time: Ints, end_order: Ints, end_name: Ints) -> Pairs:
-    """Match begins with ends.
-
-    Args:
-        begin_…, end_…: thread (any number), time, order in the file and name (index of a text, negative where an end has none), shapes (b,) and (e,).
-    """
-    events = _sorted(begin_thread, begin_time, begin_order, begin_name, end_thread, end_time, end_order, end_name)
+def paired(begins: Marked, ends: Marked) -> Pairs:
+    """Match begins with ends."""
+    events = _sorted(begins, ends)
     partner = _nested(events)
     wrong = (events.sign < 0) & (events.name >= 0) & (partner >= 0)
     wrong[wrong] = events.name[wrong] != events.name[partner[wrong]]
     for thread in np.unique(events.thread[wrong]).tolist():
         rows = np.arange(*np.searchsorted(events.thread, (thread, thread + 1)))
         partner[rows] = _by_name(events, rows)
-    ends = np.flatnonzero((events.sign < 0) & (partner >= 0))
-    begins = partner[ends]
-    order = np.argsort(events.origin[begins], kind="stable")
+    last = np.flatnonzero((events.sign < 0) & (partner >= 0))
+    first = partner[last]
+    order = np.argsort(events.origin[first], kind="stable")
     return Pairs(
-        events.origin[begins[order]],
-        events.origin[ends[order]],
+        events.origin[first[order]],
+        events.origin[last[order]],
         np.sort(events.origin[(events.sign > 0) & (partner < 0)]),
         np.sort(events.origin[(events.sign < 0) & (partner < 0)]),
     )
 
 
-def _sorted(
-    begin_thread: Ints, begin_time: Ints, begin_order: Ints, begin_name: Ints, end_thread: Ints, end_time: Ints, end_order: Ints, end_name: Ints
-) -> _Sorted:
+def _sorted(begins: Marked, ends: Marked) -> _Sorted:
     """By thread, time and order in the file: two events at one time happened as they were written."""
-    thread = np.concatenate([begin_thread, end_thread])
-    time = np.concatenate([begin_time, end_time])
-    order = np.concatenate([begin_order, end_order])
+    thread, time, order, name = (np.concatenate([one, other]) for one, other in zip(begins, ends, strict=True))
     by = np.lexsort((order, time, thread))
-    sign = np.concatenate([np.ones(len(begin_thread), np.int64), -np.ones(len(end_thread), np.int64)])
-    origin = np.concatenate([np.arange(len(begin_thread)), np.arange(len(end_thread))])
-    return _Sorted(thread[by], np.concatenate([begin_name, end_name])[by], sign[by], origin[by])
+    sign = np.concatenate([np.ones(len(begins.thread), np.int64), -np.ones(len(ends.thread), np.int64)])
+    origin = np.concatenate([np.arange(len(begins.thread)), np.arange(len(ends.thread))])
+    return _Sorted(thread[by], name[by], sign[by], origin[by])
 
 
 def _nested(events: _Sorted) -> Ints:
@@ -111,7 +112,7 @@ def _running_minimum(thread: Ints, values: Ints) -> Ints:
 
 def _by_name(events: _Sorted, rows: Ints) -> Ints:
     """The partners within one thread where names decide."""
-    partner = {row: -1 for row in rows.tolist()}
+    partner = dict.fromkeys(rows.tolist(), -1)
     opened: list[int] = []
     by_name: dict[int, list[int]] = {}
     closed: set[int] = set()

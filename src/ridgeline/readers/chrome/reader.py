@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ridgeline.core import Profile, ReadError
+from ridgeline.core import Profile
 from ridgeline.core.caution import Caution
 from ridgeline.core.profile import Excluded
 from ridgeline.readers.source import Source
@@ -23,7 +23,7 @@ __all__ = ["Chrome"]
 
 _OBJECT = re.compile(rb'"traceEvents"\s*:\s*\[')
 _ARRAY = re.compile(rb'^\s*\[\s*\{[^\[\]]{0,4000}?"ph"\s*:\s*"')
-_KINETO = re.compile(rb'^\s*\{\s*"schemaVersion"\s*:|"deviceProperties"\s*:|"cat"\s*:\s*"(?:cpu_op|kernel|cuda_runtime|gpu_memcpy|user_annotation|Operator|Kernel)"')
+_KINETO = re.compile(rb'^\s*\{\s*"schemaVersion"\s*:|"deviceProperties"\s*:')
 #: Metadata that tell of the run and of nobody's person.
 _FACTS = (
     "schemaVersion", "baseTimeNanoseconds", "displayTimeUnit", "trace_id", "group_trace_id", "host_name", "cupti_version", "cuda_runtime_version",
@@ -42,7 +42,7 @@ class Chrome:
     def recognises(self, source: Source) -> int:
         """Sure where the array of events is in sight, or what PyTorch writes before it."""
         head = source.head
-        if not head.lstrip(b" \t\r\n\x00")[:1] in (b"{", b"["):
+        if head.lstrip(b" \t\r\n\x00")[:1] not in (b"{", b"["):
             return 0
         if _OBJECT.search(head):
             return 80
@@ -77,7 +77,9 @@ class Chrome:
             timeline=timeline,
             rank=rank,
             facts=_facts(stream.metadata),
-            excluded=tuple(Excluded(reason=reason, events=count, total_s=total, first=first) for reason, (count, total, first) in columns.excluded.items()),
+            excluded=tuple(
+                Excluded(reason=reason, events=count, total_s=total, first=first) for reason, (count, total, first) in columns.excluded.items()
+            ),
             warnings=(*_remarks(stream), *warnings),
         )
 
@@ -89,7 +91,8 @@ def _looks(source: Source, stream: EventStream) -> str:
 def _remarks(stream: EventStream) -> list[Caution]:
     said = [Caution(code="damaged-file", message=remark, effect="events may be missing") for remark in dict.fromkeys(stream.remarks)]
     if stream.mended:
-        message = f"{stream.mended} events were no JSON and could be mended (control characters, backslashes, numbers that are none), the first at {stream.first_mended}"
+        what = "control characters, backslashes, numbers that are none"
+        message = f"{stream.mended} events were no JSON and could be mended ({what}), the first at {stream.first_mended}"
         said.append(Caution(code="mended-events", message=message))
     return said
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ridgeline.readers.source import Damaged, Source
+from ridgeline.readers.source import PIECE, Damaged, Source
 
 from .events import Ended, Event, Fault, decode_events, end_before_rest
 from .mending import NEXT, mended, walk
@@ -35,14 +35,14 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         events: decoded; index: how many came before.
-        text: the array they were decoded from; null where they were decoded one by one.
+        text: the array they were decoded from.
         offset: byte of the unpacked file at which `text` begins.
-        places: byte of each event where they were decoded one by one.
+        places: byte of each event in the file where they were decoded one by one (and `text` was put together from them).
     """
 
     events: list[Event]
     index: int
-    text: bytes | None
+    text: bytes
     offset: int
     places: tuple[int, ...] = ()
 
@@ -51,14 +51,14 @@ class Block(msgspec.Struct, frozen=True, gc=False):
         event = f"event {self.index + number + 1}"
         if self.places:
             return f"byte {self.places[number]}, {event}"
-        starts = [1, *(cut.end() for cut in _CUT.finditer(self.text or b""))]
+        starts = [1, *(cut.end() for cut in _CUT.finditer(self.text))]
         if len(starts) == len(self.events):
             return f"byte {self.offset + starts[number]}, {event}"
         return event
 
 
 class EventStream:
-    """The events of a file.
+    """The events of a file, taken in by pieces of `size` bytes.
 
     Attributes, complete once `blocks` is through:
         metadata: what stands beside the events, by key, as JSON text.
@@ -68,7 +68,7 @@ class EventStream:
         found: whether there was an array of events at all.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, size: int = PIECE) -> None:
         self.metadata: dict[str, bytes] = {}
         self.lost: dict[str, tuple[int, str]] = {}
         self.mended = 0
@@ -76,7 +76,8 @@ class EventStream:
         self.remarks: list[str] = []
         self.found = False
         self._source = source
-        self._pieces = source.pieces()
+        self._pieces = source.pieces(size)
+        self._size = size
         self._data = b""
         self._offset = 0
         self._count = 0
@@ -93,18 +94,19 @@ class EventStream:
 
     def _more(self) -> bool:
         """Take in the next piece; false at the end of the file."""
-        if self._through:
-            return False
-        try:
-            piece = next(self._pieces, b"")
-        except Damaged as error:
-            self.remarks.append(str(error))
-            piece = b""
-        if not piece:
-            self._through = True
-            return False
-        self._data += piece
-        return True
+        size, gathered = 0, [self._data]
+        # Pieces end where members of a packed file do; blocks must not depend on that.
+        while size < self._size and not self._through:
+            try:
+                piece = next(self._pieces, b"")
+            except Damaged as error:
+                self.remarks.append(str(error))
+                piece = b""
+            self._through = not piece
+            size += len(piece)
+            gathered.append(piece)
+        self._data = b"".join(gathered)
+        return size > 0
 
     def _drop(self, size: int) -> None:
         self._data = self._data[size:]
@@ -211,7 +213,7 @@ class EventStream:
         found = walk(self._data, last)
         places = tuple(self._offset + place for place in found.places)
         if found.events:
-            yield Block(found.events, self._count, None, self._offset, places)
+            yield Block(found.events, self._count, b"[" + b",".join(found.parts) + b"]", self._offset, places)
         self._count += len(found.events)
         for byte, _, reason in found.lost:
             count, first = self.lost.get(reason, (0, f"byte {self._offset + byte}"))

@@ -1,8 +1,9 @@
 """Microseconds as the file writes them, to integer nanoseconds, with no digit lost.
 
 Times of a day or a month as numbers are exact after one rounding: a decimal of at most three places below 2⁴² µs (50 days) is at most half a unit of
-2⁻¹⁰ µs away from its double and, times 1000, less than half a nanosecond from the whole number that it stands for. Larger ones with a fraction
-(microseconds since 1970 have 16 digits before the point) are not: for them the block is decoded once more with its times as text.
+2⁻¹⁰ µs away from its double and, times 1000, less than half a nanosecond from the whole number that it stands for (with more places, the last
+nanosecond may be rounded the other way). Larger ones with a fraction (microseconds since 1970 have 16 digits before the point) are not: for them the
+block is decoded once more with its times as text.
 What a time means, and which are impossible, is left to `building`.
 """
 
@@ -54,14 +55,14 @@ def nanoseconds(values: Sequence[Any], field: str, text: bytes | None) -> NDArra
         known = array != ABSENT
         if not len(array) or not known.any() or float(np.abs(array[known]).max()) < _EXACT_US:
             return _rounded(array, known)
-        if text is not None:
-            return _from_texts(text, field)
+    if text is not None and any(isinstance(value, float) and abs(value) >= _EXACT_US for value in values):
+        return _from_texts(text, field)
     return _one_by_one(values)
 
 
 def _scaled(array: NDArray[np.int64]) -> NDArray[np.int64]:
     absent = array == ABSENT
-    wrong = (np.abs(array) > _MOST_US) & ~absent
+    wrong = ((array > _MOST_US) | (array < -_MOST_US)) & ~absent
     out = np.where(absent | wrong, 0, array) * 1000
     out[absent] = ABSENT_NS
     out[wrong] = WRONG_NS
@@ -88,7 +89,12 @@ def _uniform(raw: list[bytes]) -> bool:
     points = np.flatnonzero(joined == ord("."))
     digits = (joined >= ord("0")) & (joined <= ord("9"))
     longest = int(np.diff(commas, prepend=-1).max()) if len(commas) else 0
-    return len(points) == len(commas) == len(raw) and bool((commas - points == 4).all()) and int(digits.sum()) == len(joined) - 2 * len(raw) and longest < 20
+    return (
+        len(points) == len(commas) == len(raw)
+        and bool((commas - points == 4).all())
+        and int(digits.sum()) == len(joined) - 2 * len(raw)
+        and longest < 20
+    )
 
 
 def _three_places(raw: list[bytes]) -> NDArray[np.int64]:
@@ -128,4 +134,3 @@ def _of_text(text: str) -> int:
         return 0
     scaled = int((number * 1000).to_integral_value(ROUND_HALF_EVEN))
     return scaled if abs(scaled) < 2**63 - 1 else WRONG_NS
-

@@ -1,7 +1,7 @@
 """Slots to tracks: what a lane is called, which device it is on, and what it means for its events.
 
-This module decides names and roles. In PyTorch's traces the category of an event already says where it lies. TensorFlow and JAX say it in the names of
-processes and threads (`/device:GPU:0`, `Stream #14(Compute)`, `XLA Ops`, `Steps`), which may stand at the end of the file.
+This module decides names and roles. In PyTorch's traces the category of an event already says where it lies. TensorFlow and JAX say it in the names
+of processes and threads (`/device:GPU:0`, `Stream #14(Compute)`, `XLA Ops`, `Steps`), which may stand at the end of the file.
 Sources: tensorflow/tsl profiler, convert/trace_viewer and utils/xplane_schema.cc (names of planes and lines); tensorflow/python/client/timeline.py
 (names of the older tracer); pytorch/kineto, libkineto/src/output_json.cpp (labels of processes).
 """
@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ridgeline.core.timeline import Track
 
@@ -21,27 +24,28 @@ __all__ = ["Lane", "lanes_of"]
 _UNIT = re.compile(r"^[A-Z]+ \d+$")
 _DEVICE = re.compile(r"/device:([A-Za-z_]+):(\d+)")
 _STREAM = re.compile(r"^(?:stream|Stream)\s*#?")
-_ANY_DEVICE = "compute"
+#: How "no stream in particular" is written: as nothing, −1, and −1 taken for an unsigned number.
+_NO_STREAM = ("", "-1", "4294967295")
 
 
 class Lane(NamedTuple):
-    """A track, and the kind of the events on it whose category says none (−1: that of their category). `host_python`: whether names with `$` are Python."""
+    """A track, and the kind of the events on it whose category says none (−1: none either); `framework`: of TensorFlow or JAX."""
 
     track: Track
     kind: int
     framework: bool
 
 
-def lanes_of(columns: Columns, rank: int | None) -> list[Lane]:
-    """One lane a slot, their names told apart."""
+def lanes_of(columns: Columns, rank: int | None, used: NDArray[np.bool_]) -> list[Lane]:
+    """One lane a slot, the names of those that are used told apart."""
     framework = any(_DEVICE.search(name) or name.startswith("/host:CPU") for name in columns.processes.values())
     has_streams = any(_STREAM.match(thread) for (process, _), thread in columns.threads.items() if _DEVICE.search(columns.processes.get(process, "")))
     lanes, taken = [], dict[str, int]()
-    for slot in columns.slots:
+    for slot, is_used in zip(columns.slots, used.tolist(), strict=True):
         lane = _framework_lane(columns, slot, has_streams) if framework and slot.where == "thread" else _lane(columns, slot)
         name = lane.track.name
-        taken[name] = taken.get(name, 0) + 1
-        unique = name if taken[name] == 1 else f"{name} ({taken[name]})"
+        taken[name] = taken.get(name, 0) + is_used
+        unique = name if taken[name] <= 1 else f"{name} ({taken[name]})"
         track = Track(
             name=unique, device=lane.track.device, role=lane.track.role, process=slot.process or slot.device, rank=rank, thread=lane.track.thread
         )
@@ -56,8 +60,8 @@ def _lane(columns: Columns, slot: Slot) -> Lane:
         name = f"{_process_name(columns, slot.process)}, {slot.thread or 'ranges'} (asynchronous)"
         return Lane(Track(name=name, role="ranges", thread=slot.thread), KIND["annotation"], False)
     device = _device_name(columns, slot)
-    stream = _STREAM.sub("", slot.thread).strip() or slot.thread
-    name = f"{device} stream {stream}" if stream not in ("", "-1") else device
+    stream = slot.thread
+    name = f"{device} stream {stream}" if stream not in _NO_STREAM else device
     if slot.where == "queue":
         return Lane(Track(name=name, device=device, role="queue", thread=stream), -1, False)
     beside = "annotations" if slot.where == "annotations" else "synchronisation"
@@ -65,11 +69,8 @@ def _lane(columns: Columns, slot: Slot) -> Lane:
 
 
 def _device_name(columns: Columns, slot: Slot) -> str:
-    number = slot.device or slot.process
-    label = columns.labels.get(number, "")
-    if _UNIT.match(label) and label.split()[1] == number:
-        return label
-    return number if re.match(r"^[^\d\W]\w* ?\d+$", number) else f"{slot.unit} {number}".strip()
+    label = columns.labels.get(slot.device, "")
+    return label if _UNIT.match(label) and label.split()[1] == slot.device else f"{slot.unit} {slot.device}".strip()
 
 
 def _process_name(columns: Columns, process: str) -> str:
@@ -78,6 +79,8 @@ def _process_name(columns: Columns, process: str) -> str:
 
 
 def _host_name(columns: Columns, slot: Slot) -> str:
+    if not slot.process and not slot.thread:
+        return "whole recording"
     thread = columns.threads.get((slot.process, slot.thread), "")
     return f"{_process_name(columns, slot.process)}, {thread or f'thread {slot.thread}'.strip()}"
 
@@ -93,7 +96,7 @@ def _framework_lane(columns: Columns, slot: Slot, has_streams: bool) -> Lane:
     device = f"{found.group(1).upper()} {found.group(2)}"
     rest = process[found.end() :]
     if _STREAM.match(thread) or rest.startswith(("/stream", "/memcpy")) or (not has_streams and thread in ("XLA Ops", "Async XLA Ops")):
-        kind = KIND["copy"] if rest.startswith("/memcpy") else KIND[_ANY_DEVICE]
+        kind = KIND["copy"] if rest.startswith("/memcpy") else KIND["compute"]
         return Lane(Track(name=name, device=device, role="queue", thread=slot.thread), kind, True)
     kind = KIND["iteration"] if thread == "Steps" else KIND["annotation"]
     return Lane(Track(name=name, device=device, role="ranges", thread=slot.thread), kind, True)
