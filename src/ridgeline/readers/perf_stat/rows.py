@@ -2,7 +2,7 @@
 
 This module decides which field is which. The number of fields before the count depends on the options (a time with `-I`, a CPU, socket or thread and
 how many CPUs it sums with `--per-…` and `-A`), that after it on the version: a deviation (with `-r`) is told by its percent sign, not by its place.
-Source: perf-stat(1), CSV FORMAT and JSON FORMAT, and output of perf 4.19, 5.15, 6.1 and 6.6.
+Source: perf-stat(1), CSV FORMAT and JSON FORMAT, and output of perf 6.1.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `Replacing K out of N node(s) with delegate (D) node, yielding P partitions`: K is the nodes that D took of this subgraph, N the nodes of the plan as
 D found it (kernels of delegates before it count one each), and P the stretches of *both* kinds, those left behind included. They take turns, so D has
 P ÷ 2 kernels where P is even; where odd, one more or one less, which the numbers of nodes mostly settle. `w/ M delegate kernels` says it outright.
-Source: `Subgraph::ReplaceNodeSubsetsWithDelegateKernels` of TensorFlow Lite, as it was in 2.1 to 2.19.
+Source: `Subgraph::ReplaceNodeSubsetsWithDelegateKernels` of TensorFlow Lite.
 """
 
 from __future__ import annotations

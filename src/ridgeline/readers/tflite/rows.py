@@ -2,7 +2,7 @@
 
 This module decides where the columns of a line are. Names hold blanks, commas and digits (`convolution_2d 0 -> relu 1`, `Convolution (NHWC, F32)
 IGEMM`), so a row is taken apart at its two percentages: numbers are read leftwards from the first one and rightwards from the second.
-Source of the columns: `StatsCalculator` of TensorFlow 1.13 to 2.19 and LiteRT 2; the column `[start]` is gone since 2.9.
+Source of the columns: `StatsCalculator` of TensorFlow and LiteRT; newer versions have no column `[start]`.
 """
 
 from __future__ import annotations
