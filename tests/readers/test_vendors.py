@@ -247,3 +247,8 @@ def test_a_header_alone_is_refused(tmp_path: Path, text: str) -> None:
     lines = text.splitlines(keepends=True)
     with pytest.raises(ReadError):
         _read(tmp_path, "".join(lines[: 2 if lines[0].startswith("war:") else 1]))
+
+
+def test_samples_alone_are_enough_for_streamline(tmp_path: Path) -> None:
+    (stacks,) = _read(tmp_path, "Function Name,Self,Image\ninner,75,libmodel.so\n").stacks
+    assert stacks.own.values.tolist() == [75.0]

@@ -6,6 +6,7 @@ decides; what the columns mean is left to the readers.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -120,11 +121,8 @@ class RowReader:
 
 def delimiter_of(line: str, is_header: Callable[[Columns], bool]) -> str:
     """The delimiter under which a line is a header; empty if it is none."""
-    for sign in DELIMITERS:
-        if sign in line:
-            fields = [field.strip().strip('"') for field in line.split(sign)]
-            if is_header(Columns(fields)):
-                return sign
+    with contextlib.suppress(csv.Error):
+        return next((sign for sign in DELIMITERS if sign in line and is_header(Columns(split(line, sign)))), "")
     return ""
 
 

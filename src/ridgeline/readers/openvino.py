@@ -18,6 +18,7 @@ import msgspec
 from ridgeline.core import Caution, Partition, PartitionTable, Profile, ProfileRow, ProfileTable, Quantity
 
 from .delimited import Columns, Row, RowReader
+from .small_json import decoded
 from .source import Source
 from .stacking import LeftOut
 from .written_numbers import plain
@@ -204,7 +205,7 @@ def _seconds(value: str | float) -> float | None:
 
 
 def _from_json(source: Source) -> Profile:
-    found = msgspec.json.decode(source.data)
+    found = decoded(source, "a report in JSON")
     if not isinstance(found, dict):
         raise source.damaged("an object", f"a {type(found).__name__}")
     if isinstance(found.get("execution_results"), dict):

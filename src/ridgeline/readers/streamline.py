@@ -37,7 +37,7 @@ class Streamline:
         reader, left_out, tree = RowReader(source), LeftOut(), StackTree(source)
         columns, rows = table(source, reader, _is_header, "columns of Streamline's functions")
         counted = _counted(columns)
-        weight = next((name for name in _SAMPLES if name in columns), counted[0])
+        weight = next(name for name in (*_SAMPLES, *counted) if name in columns)
         sums: dict[str, float] = {}
         for row in rows:
             if not any(row.fields):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sys import intern
 from typing import NamedTuple
 
-from ridgeline.readers.delimited import DELIMITERS, Columns, Row, RowReader
+from ridgeline.readers.delimited import Columns, Row, RowReader, delimiter_of
 from ridgeline.readers.source import Source
 
 __all__ = ["Launch", "Pages", "Text", "gather", "is_header"]
@@ -96,9 +96,7 @@ def is_header(fields: Sequence[str]) -> bool:
 
 def header_of(line: str) -> str:
     """The delimiter under which a line is a header; empty if it is none."""
-    if _KERNEL not in line:
-        return ""
-    return next((sign for sign in DELIMITERS if is_header([field.strip().strip('"') for field in line.split(sign)])), "")
+    return delimiter_of(line, lambda columns: is_header(columns.names)) if _KERNEL in line else ""
 
 
 def gather(source: Source, reader: RowReader) -> Pages:

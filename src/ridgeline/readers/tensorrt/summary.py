@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from ridgeline.core import Excluded, Profile, ProfileRow, ProfileTable
+from ridgeline.readers.small_json import decoded
 from ridgeline.readers.source import Source
 
 from .records import FORMAT, MS, TOOL, named, number
@@ -17,7 +16,7 @@ __all__ = ["summary"]
 
 def summary(source: Source) -> Profile:
     """The parts of an inference; raises `ReadError` where there are none."""
-    found = msgspec.json.decode(source.data)
+    found = decoded(source, "a summary in JSON")
     measured = found.get("performance_summary") if isinstance(found, dict) else None
     if not isinstance(measured, dict):
         raise source.damaged("an object with performance_summary", "none", "keep the summary of trtexec with the engine explorer's scripts")

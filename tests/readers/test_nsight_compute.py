@@ -273,3 +273,10 @@ def test_what_is_written_in_a_locale_is_read_again(values: list[int], decimal: s
     raw = _raw_of(_read(tmp_path_factory.mktemp("locale"), _table([_LONG, *rows])))
     assert [raw[f"a__{place}.sum"] for place in range(len(values))] == values
     assert raw["b__c.pct"] == 0.125
+
+
+def test_a_header_with_a_quote_left_open_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.csv"
+    path.write_text(SUMMARY.replace('"Maximum","Average"', '"Maxim,"Average"'))
+    with pytest.raises(ReadError, match="Kernel Name and Metric Name"):
+        read_profile(path, format="nsight-compute")
