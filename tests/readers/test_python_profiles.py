@@ -58,7 +58,8 @@ _V8 = {
     ],
     "startTime": 1000, "endTime": 1600, "samples": [2, 4, 3], "timeDeltas": [100, 200, 50],
 }  # fmt: skip
-_AUSTIN = "# austin: 3.6.0\n# interval: 100\n# mode: wall\n\nP12;T0:14;app.py:main:9;app.py:work:5 100\nP12;T0:14;app.py:main:9 250\nP12;T0:15 30\n\n# duration: 380\n"
+_AUSTIN_LINES = ("# austin: 3.6.0", "# interval: 100", "# mode: wall", "", "P12;T0:14;app.py:main:9;app.py:work:5 100", "P12;T0:14;app.py:main:9 250")
+_AUSTIN = "\n".join((*_AUSTIN_LINES, "P12;T0:15 30", "", "# duration: 380", ""))
 
 
 class TestCProfile(ProfileReaderConformance):
