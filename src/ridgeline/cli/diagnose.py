@@ -26,6 +26,7 @@ from .options import (
 )
 from .output import STDOUT, emit_document, emit_html, emit_page, reserve_html, stdout_options
 from .progress import progress
+from .recorded import is_profile, read_recorded
 from .target_command import TargetCommand, named_target
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
 
     TARGET is model.onnx, model.tflite, model.xml (OpenVINO), file.py:function (no arguments; it is the workload, or returns it),
     package.module:function, file.py with its ARGS, or -- COMMAND ARGS. Options come before TARGET; behind file.py and -- everything belongs to the
-    target. TARGET is called thousands of times: whatever a call changes outside its process happens as often.
+    target. TARGET is called thousands of times: whatever a call changes outside its process happens as often. A file that a profiler wrote is a
+    TARGET as well: nothing is measured then, and the answers are those of `ridgeline read`.
     """
     check_common(given)
     if given["fail_on"] == "budget" and not given["budget"]:
@@ -93,8 +95,10 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
     if given["budget"] is not None:
         parse_budget(given["budget"])
     _check_trying(given)
-    file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))
     target = named_target(ctx, given)
+    if target is not None and not given["arguments"] and is_profile(target):
+        return read_recorded(target, given)
+    file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))
     facts: list[Facts] = []
     diagnosis = _measured(target, given, facts, ctx.meta.get("ridgeline.line", ""))
     _write(diagnosis, facts, given, file)

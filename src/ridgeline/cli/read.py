@@ -21,11 +21,12 @@ from .progress import Report, progress
 if TYPE_CHECKING:
     from ridgeline.readers.source import Limits
 
-__all__ = ["emit_read", "limits_of", "read", "read_and_emit"]
+__all__ = ["limits_of", "read", "read_and_emit"]
 
 #: What `--to` writes.
 FORMATS = ("chrome", "speedscope", "collapsed", "parquet")
 _LARGEST = 2**40
+_INCOMPARABLE, _INCONCLUSIVE = 2, 3
 
 
 @click.command(no_args_is_help=True, options_metavar="[OPTIONS]")
@@ -49,6 +50,7 @@ _LARGEST = 2**40
 @click.option(
     "--most-bytes", metavar="SIZE", help="How much of a file is taken in once unpacked, such as 4GiB. [default: 64GiB, 1GiB where needed whole]"
 )
+@click.option("--strict", is_flag=True, help="Exit with 3 where the file cannot tell what limits the program.")
 @json_option
 @markdown_option
 @quiet_option
@@ -76,12 +78,16 @@ def read_and_emit(files: Sequence[str], given: dict[str, Any]) -> int:
         if out_file is not None:
             _export(report, profile, given["to"], out_file, say)
     try:
-        emit_read(report, given, html)
+        _emit(report, given, html)
     finally:
         # Not lost where stdout cannot be written.
         if html_file is not None:
             write_atomic(html_file, html.encode())
-    return 0
+    return _INCONCLUSIVE if given["strict"] and _undecided(report) else 0
+
+
+def _undecided(report: ReadReport) -> bool:
+    return report.findings[0].bound == "inconclusive" if report.findings else report.healthy is None
 
 
 def _out(given: dict[str, Any]) -> Path | None:
@@ -97,7 +103,7 @@ def _out(given: dict[str, Any]) -> Path | None:
     return file
 
 
-def emit_read(report: ReadReport, given: dict[str, Any], html: str = "") -> None:
+def _emit(report: ReadReport, given: dict[str, Any], html: str = "") -> None:
     """The report on stdout, in the form that was asked for."""
     if given["html_path"] == STDOUT:
         emit_html(html)
@@ -173,7 +179,7 @@ def _differences(files: Sequence[str], given: dict[str, Any]) -> int:
         emit_document(found)
     else:
         emit_page(difference_page(found, most=given["top"]), no_colour=given["no_colour"], as_markdown=given["as_markdown"])
-    return 2 if found.verdict == "incomparable" else 0
+    return _INCOMPARABLE if found.verdict == "incomparable" else 0
 
 
 def _html(report: ReadReport, profile: Profile) -> str:

@@ -47,11 +47,14 @@ from .read_tables import (
     serial_section,
     what_if_section,
 )
+from .text import shorten
 
 __all__ = ["difference_page", "read_headline", "read_page"]
 
 #: Rows of a list where nobody asked for another number.
 MOST = 10
+#: Columns of the place on the page; names of kernels can be thousands of characters long.
+_PLACE = 120
 
 
 def read_page(report: ReadReport, *, most: int = MOST) -> Page:
@@ -100,7 +103,8 @@ def _advice(found: TraceFinding) -> str:
     if not found.actions:
         return ""
     best = found.actions[0]
-    return f" {_upper(best.action)} is worth {format_speedup(*best.speedup)} {'between results' if best.metric == 'period' else 'if nothing else is in the way'}."
+    of = "between results" if best.metric == "period" else "if nothing else is in the way"
+    return f" {_upper(best.action)} is worth {format_speedup(*best.speedup)} {of}."
 
 
 def _upper(text: str) -> str:
@@ -149,7 +153,7 @@ def _verdict(report: ReadReport) -> Section:
     if report.findings:
         found = report.findings[0]
         rows += [
-            Pair(label="where", cell=words(place(found.where))),
+            Pair(label="where", cell=words(shorten(place(found.where), _PLACE))),
             Pair(label="bound", cell=words(found.bound), note=BOUND_WORDS[found.bound]),
             Pair(label="cause", cell=words(found.cause), note="suspected: a recording cannot confirm, `ridgeline compare` of both versions can"),
             Pair(label="share", cell=share(found.share), note="of the time that the evidence names"),

@@ -26,6 +26,9 @@ __all__ = [
     "what_if_section",
 ]  # fmt: skip
 
+#: Units of which numerator and denominator both are, so that their quotient is a share.
+_SHARES = ("s", "count", "B", "1")
+
 
 def cut_table(
     caption: str, titles: Sequence[Column], rows: Iterable[tuple[Cell, ...]], most: int, *, total: int | None = None, note: str = ""
@@ -364,26 +367,17 @@ def figure_section(report: ReadReport) -> Section | None:
     if not report.figures:
         return None
     columns = (
-        name_column("figure"),
-        right_column("value", 15),
-        right_column("numerator", 12),
-        Column(title="of", flexible=True, weight=8),
-        right_column("denominator", 12),
-        Column(title="of", flexible=True, weight=7),
-        Column(title="window", flexible=True, weight=4),
+        name_column("figure"), right_column("value", 15), right_column("numerator", 12), Column(title="which is", flexible=True, weight=8),
+        right_column("denominator", 12), Column(title="which is", flexible=True, weight=7), Column(title="window", flexible=True, weight=4),
         Column(title="left out", flexible=True, weight=5),
-    )
+    )  # fmt: skip
     rows = [
         (
-            words(one.name),
-            number(one.value, "1"),
-            number(one.numerator, one.unit),
-            words(one.numerator_of),
-            number(one.denominator, one.unit),
-            words(one.denominator_of),
-            words(one.window, "the whole"),
+            words(" ".join(one.name.split())), share(one.value) if one.unit in _SHARES else number(one.value, one.unit),
+            number(one.numerator, one.unit.removesuffix("/s")), words(one.numerator_of),
+            number(one.denominator, one.unit if one.unit in _SHARES else "s"), words(one.denominator_of), words(one.window or "the whole"),
             words(one.left_out or "nothing"),
         )
         for one in report.figures
-    ]
+    ]  # fmt: skip
     return Section(title="Figures", blocks=(cut_table("every share with what it was made of", columns, rows, len(rows)),))

@@ -251,7 +251,8 @@ def _classified(text: str, arguments: tuple[str, ...]) -> TargetSpec:
 
 def _refuse_other_formats(text: str, suffix: str) -> None:
     if suffix in _PROFILES:
-        raise UsageError("a target of this version", found=f"a profile {text!r}", remedy="diagnose the program that it was taken of")
+        found = f"a profile {text!r} that no reader knows, or that is not there"
+        raise UsageError("a target", found=found, remedy="see docs/readers.md for what is read, or diagnose the program that it was taken of")
     if suffix in _MODELS:
         remedy = "export it to ONNX, or write a function that loads it and returns its call"
         raise UsageError("a target of this version", found=f"a model in another format, {text!r}", remedy=remedy)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ridgeline.core import (
     CriticalPath,
     DeviceUse,
+    Figure,
     FrameUse,
     Gap,
     IterationReport,
@@ -162,20 +163,36 @@ def test_lanes_that_take_turns_give_the_sum_less_the_larger() -> None:
     assert action.median_after_s[0] == pytest.approx(0.014)
 
 
-def test_conversions_count_by_own_time_on_the_host_and_by_device_time_beside_one() -> None:
-    rows = (operator("aten::transpose", own_s=0.1, device_s=0.0), operator("Reorder", own_s=0.2, device_s=0.15), operator("Conv", own_s=0.5))
-    (found,) = findings_of(report(operators=rows))[0]
-    assert (found.cause, found.where.operator) == ("layout-conversion", "Reorder")
+def converting(kind: str, where: str, part_s: float, whole_s: float) -> Figure:
+    return Figure(
+        name=f"{kind} conversions on {where}", value=part_s / whole_s, numerator=part_s, denominator=whole_s, unit="s",
+        numerator_of="union of 7 events such as Reorder", denominator_of="busy",
+    )  # fmt: skip
+
+
+def test_conversions_are_a_part_of_what_devices_or_the_host_did() -> None:
+    (found,) = findings_of(report(figures=(converting("layout", "host", 0.2, 1.0), converting("cast", "host", 0.1, 1.0))))[0]
+    assert (found.cause, found.where.operator, found.where.lane) == ("layout-conversion", "Reorder", "host")
     assert found.share == pytest.approx(0.3)
-    (found,) = findings_of(report(operators=rows, devices=(device(),)))[0]
-    assert found.share == pytest.approx(0.15)
+    # Of two devices one converts a fifth of its time: a tenth of what both did.
+    (found,) = findings_of(report(figures=(converting("layout", "GPU 0", 0.2, 1.0),), devices=(device("GPU 0"), device("GPU 1"))))[0]
+    assert found.share == pytest.approx(0.1)
+    assert causes(report(figures=(converting("layout", "GPU 0", 0.04, 1.0),), devices=(device(),))) == []
 
 
-def test_names_that_only_look_like_conversions_are_left_alone() -> None:
-    rows = tuple(
-        operator(name, own_s=0.1) for name in ("ConvTranspose", "aten::conv_transpose2d", "broadcast", "ncclBroadcast", "Toeplitz", "aten::topk")
-    )
-    assert causes(report(operators=rows)) == []
+def test_a_thread_that_asks_again_and_again_spins() -> None:
+    asking = Figure(
+        name="polling on thread 7: cudaEventQuery", value=0.5, numerator=0.5, denominator=1.0, unit="s", numerator_of="900 calls in 3 rows",
+        denominator_of="window",
+    )  # fmt: skip
+    (found,) = findings_of(report(figures=(asking,)))[0]
+    assert (found.cause, found.where.lane, found.where.function) == ("spin-wait", "thread 7", "cudaEventQuery")
+
+
+@pytest.mark.parametrize("name", ["ConvTranspose", "broadcast", "Toeplitz", "topk", "Tongue"])
+def test_names_that_only_look_like_conversions_are_left_alone(name: str) -> None:
+    rows = (ProfileRow(name="a", kind=name, total_s=0.003), ProfileRow(name="b", kind="Conv", total_s=0.007))
+    assert causes(report(window_s=None, tables=(ProfileTable(rows=rows),))) == []
 
 
 def test_conversions_in_a_table_of_layers() -> None:
@@ -295,12 +312,6 @@ def test_whatever_is_promised_is_finite_ordered_and_under_the_share(idle: dict[s
             assert 1.0 <= low <= high
             assert high <= 1 / (1 - min(one.share, 0.99)) * (1 + 1e-9)
             assert 0 < action.median_after_s[0] <= action.median_after_s[1] <= window_s * (1 + 1e-9)
-
-
-def test_operators_that_start_the_same_work_within_one_another_are_counted_once() -> None:
-    rows = tuple(operator(name, own_s=0.01, device_s=0.2) for name in ("aten::to", "aten::_to_copy", "aten::contiguous"))
-    (found,) = findings_of(report(operators=rows, devices=(device(),)))[0]
-    assert found.share == pytest.approx(0.2)
 
 
 def test_threads_that_issue_work_to_one_device_need_not_run_side_by_side() -> None:

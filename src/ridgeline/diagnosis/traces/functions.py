@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ridgeline.core import Bound, FrameUse, TraceFinding, Where
 from ridgeline.core.units import format_share
 
-from .seen import Fix, Seen, counted
+from .seen import Fix, Seen, called, counted
 
 __all__ = ["functions"]
 
@@ -97,6 +97,6 @@ def functions(seen: Seen) -> Iterator[TraceFinding]:
 def _finding(seen: Seen, family: _Family, found: list[FrameUse], share: float) -> TraceFinding:
     top = max(found, key=lambda use: use.own_share)
     evidence = [counted(use.function, use.own_share, "1", f"own share of {seen.report.measure or 'samples'}") for use in found[:3]]
-    said = f"{format_share(share)} of the CPU time {family.says} ({top.function})"
+    said = f"{format_share(share)} of the CPU time {family.says} ({called(top.function)})"
     where = Where(function=top.function, file=top.file, line=top.line)
     return seen.finding(family.cause, family.bound, where, share, said, evidence, family.fixes)

@@ -9,7 +9,7 @@ from ridgeline.core.units import format_quantity, format_share
 
 from .seen import LEAST, Fix, Seen, counted, of_all
 
-__all__ = ["between_operators", "cold_start", "taking_turns"]
+__all__ = ["between_operators", "cold_start", "polling", "taking_turns"]
 
 #: Under this many operators, or above this mean distance, time between operators is not what issuing them costs.
 _MANY = 50
@@ -17,6 +17,8 @@ _FAR_S = 1e-3
 #: Time between operators of a host without a device: part of the window that is told.
 _LEAST_BETWEEN = 0.1
 _LOADING = "data loading"
+#: How the names of figures of polling begin.
+_POLLING = "polling on "
 #: First iterations are a finding only where they are this much of what was recorded.
 _LEAST_COLD = 0.2
 #: With so many iterations after the first ones, something steady stands.
@@ -85,6 +87,19 @@ def _same_machine(seen: Seen, pair: SerialPair) -> bool:
     on_host = [not any(name.startswith(device.name) for device in seen.report.devices) for name in (pair.first, pair.second)]
     waits_for_data = _LOADING in (pair.first, pair.second) and seen.idle_s(_LOADING) / seen.device_s >= LEAST
     return all(on_host) or waits_for_data
+
+
+def polling(seen: Seen) -> Iterator[TraceFinding]:
+    """A thread that asks again and again whether a device is done, on the path: busy without progress."""
+    for figure in seen.report.figures:
+        if not figure.name.startswith(_POLLING) or figure.value < 2 * LEAST:
+            continue
+        lane, _, name = figure.name.removeprefix(_POLLING).rpartition(": ")
+        evidence = of_all(figure.name, figure.numerator, figure.denominator, figure.numerator_of)
+        said = f"{lane} asks for {format_share(figure.value)} of the time whether work is done ({name})"
+        fix = Fix(action="block-instead", because="a thread that sleeps until it is woken leaves the CPU to others", part=(0.0, 0.5), metric="period")
+        where = Where(lane=lane, function=name)
+        yield seen.finding("spin-wait", "latency", where, figure.value, said, evidence, (fix,), path=seen.path_share(("runtime", "synchronisation")))
 
 
 def cold_start(seen: Seen) -> Iterator[TraceFinding]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ridgeline.core import DEVICE_WORK, Evidence, PartitionReport, TraceFinding, Where
-from ridgeline.core.units import format_share
+from ridgeline.core import Evidence, PartitionReport, TraceFinding, Where
+from ridgeline.core.units import format_quantity, format_share
 
-from .seen import LEAST, Fix, Seen, counted, of_all
+from .seen import LEAST, Fix, Seen, called, counted, of_all
 
 __all__ = ["conversions", "handoffs"]
 
@@ -21,44 +21,47 @@ _CONVERSIONS = re.compile(
 #: One partition over this part of the nodes is healthy.
 _HEALTHY_DELEGATION = 0.95
 _NAMED = 3
+#: What the names of figures of conversions have before the place.
+_CONVERTING = " conversions on "
 #: Name, seconds, calls.
 _Row = tuple[str, float, float]
 
 
 def conversions(seen: Seen) -> Iterator[TraceFinding]:
-    """Transposes, reorders and casts, by own time on the host or time on the device, and by the rows of tables."""
-    rows: list[_Row]
-    if seen.report.devices:
-        rows, whole_s = _on_devices(seen), seen.busy_s
-    else:
-        rows, whole_s = [(one.name, one.own_s, one.calls) for one in seen.report.operators if _CONVERSIONS.search(one.name)], seen.window_s
-    if not rows and seen.report.window_s is None:
-        rows, whole_s = _table_rows(seen)
+    """Transposes, reorders and casts: by the figures of a timeline, which are unions, and by the rows of tables."""
+    if seen.report.window_s is None:
+        yield from _in_tables(seen)
+        return
+    found = [figure for figure in seen.report.figures if _CONVERTING in figure.name]
+    part_s = sum(figure.numerator for figure in found)
+    # The devices that convert nothing have no figure.
+    whole_s = seen.busy_s if seen.report.devices else seen.window_s
+    if whole_s <= 0 or part_s / whole_s < LEAST:
+        return
+    largest = max(found, key=lambda figure: figure.numerator)
+    where = Where(operator=largest.numerator_of.rpartition("such as ")[2] or None, lane=largest.name.rpartition(_CONVERTING)[2])
+    made_of = ", ".join(f"{format_quantity(figure.numerator, 's')} {figure.name}" for figure in found)
+    evidence = of_all("conversions", part_s, whole_s, f"{made_of}: {largest.numerator_of}")
+    path = seen.path_share(("compute", "copy")) if seen.report.devices else 1.0
+    yield _converting(seen, where, min(1.0, part_s / whole_s), f"{called(where.operator or '')} and the like", evidence, path)
+
+
+def _converting(seen: Seen, where: Where, share: float, what: str, evidence: Sequence[Evidence], path: float) -> TraceFinding:
+    said = f"{format_share(share)} of the time goes to conversions of layout or type ({what})"
+    fix = Fix(action="change-layout", because="kept in one layout and precision, data needs no conversion", part=(0.5, 1.0))
+    return seen.finding("layout-conversion", "bandwidth", where, share, said, evidence, (fix,), path=path)
+
+
+def _in_tables(seen: Seen) -> Iterator[TraceFinding]:
+    rows, whole_s = _table_rows(seen)
     part_s = sum(seconds for _, seconds, _ in rows)
     if whole_s <= 0 or part_s / whole_s < LEAST:
         return
     rows.sort(key=lambda row: -row[1])
-    share = min(1.0, part_s / whole_s)
-    name = rows[0][0]
-    calls = sum(row[2] for row in rows)
-    names = ", ".join(row[0] for row in rows[:_NAMED])
-    evidence = (*of_all("conversions", part_s, whole_s, f"{names}: time of operators that only convert"), counted("calls", calls, "count", names))
-    said = f"{format_share(share)} of the time goes to {calls:.0f} conversions of layout or type ({names})"
-    fix = Fix(action="change-layout", because="kept in one layout and precision, data needs no conversion", part=(0.5, 1.0))
-    path = seen.path_share(("compute", "copy")) if seen.report.devices else 1.0
-    yield seen.finding("layout-conversion", "bandwidth", Where(operator=name), share, said, evidence, (fix,), path=path)
-
-
-def _on_devices(seen: Seen) -> list[_Row]:
-    """Time on devices: of the kernels that convert, or of the operator that started most, since operators start the same work within one another."""
-    kernels: list[_Row] = [
-        (one.name, one.total_s, one.calls) for one in seen.report.operators if one.kind in DEVICE_WORK and _CONVERSIONS.search(one.name)
-    ]
-    started = [one for one in seen.report.operators if one.kind == "operator" and one.device_s and _CONVERSIONS.search(one.name)]
-    largest = max(started, key=lambda one: one.device_s or 0.0, default=None)
-    if largest is None or sum(row[1] for row in kernels) >= (largest.device_s or 0.0):
-        return kernels
-    return [(largest.name, largest.device_s or 0.0, largest.calls)]
+    names = ", ".join(called(row[0]) for row in rows[:_NAMED])
+    calls = counted("calls", sum(row[2] for row in rows), "count", names)
+    evidence = (*of_all("conversions", part_s, whole_s, f"rows that only convert: {names}"), calls)
+    yield _converting(seen, Where(operator=rows[0][0]), min(1.0, part_s / whole_s), names, evidence, 1.0)
 
 
 def _table_rows(seen: Seen) -> tuple[list[_Row], float]:

@@ -15,7 +15,7 @@ from ridgeline.core import DEVICE_WORK, Action, Bound, Evidence, Quantity, ReadR
 from ridgeline.core.units import format_quantity, format_share
 from ridgeline.core.verdict import Metric
 
-__all__ = ["LEAST", "Fix", "Seen", "counted", "of_all"]
+__all__ = ["LEAST", "Fix", "Seen", "called", "counted", "of_all"]
 
 #: Under this share of the time a finding would be noise: a trace with a few per cent of idle time is healthy.
 LEAST = 0.05
@@ -23,6 +23,8 @@ LEAST = 0.05
 _KNOWN_PATH = 0.5
 #: What is never promised, however large the share is.
 _MOST_SHARE = 0.99
+#: Characters of a name in a sentence.
+_LINE = 72
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +101,16 @@ class Seen:
         path: float = 1.0, base: tuple[float, str] | None = None,
     ) -> TraceFinding:  # fmt: skip
         """A finding with the promises of its fixes, best first."""
-        on = where.operator or where.function or where.lane or where.stage or ""
+        on = called(where.operator or where.function or where.lane or where.stage or "")
         actions = sorted((self.action(fix, share, on, path, base) for fix in fixes), key=lambda action: -action.speedup[0])
         return TraceFinding(
             where=where, bound=bound, cause=cause, share=min(1.0, share), evidence=tuple(evidence), summary=summary, actions=tuple(actions)
         )
+
+
+def called(name: str) -> str:
+    """A name in a sentence: of one that is longer than a line, its two ends."""
+    return name if len(name) <= _LINE else f"{name[: _LINE * 2 // 3]}…{name[-_LINE // 4 :]}"
 
 
 def counted(name: str, value: float, unit: str, origin: str) -> Evidence:

@@ -13,7 +13,7 @@ from ridgeline.core import Evidence, Gap, TraceFinding, Where
 from ridgeline.core.units import format_quantity, format_share
 
 from ..causes.unexplained import UNKNOWN
-from .seen import LEAST, Fix, Seen, counted, of_all
+from .seen import LEAST, Fix, Seen, called, counted, of_all
 
 __all__ = ["exposed", "imbalance", "waiting"]
 
@@ -109,7 +109,7 @@ def _stopped(seen: Seen, gaps: Sequence[Gap], *, memory: bool) -> Iterator[Trace
     if share < LEAST:
         return
     longest = max(gaps, key=lambda gap: gap.duration_s)
-    calls = ", ".join(dict.fromkeys(gap.activity for gap in sorted(gaps, key=lambda gap: -gap.duration_s)[:3] if gap.activity))
+    calls = ", ".join(dict.fromkeys(called(gap.activity) for gap in sorted(gaps, key=lambda gap: -gap.duration_s)[:3] if gap.activity))
     times = f"{len(gaps)} gaps of more than {format_quantity(_ISSUED_S, 's')}"
     evidence = (*of_all(f"idle: {times}", idle_s, seen.device_s, f"host in {calls}"), counted("longest", longest.duration_s, "s", longest.activity))
     where = Where(lane=longest.device, function=longest.activity or None)

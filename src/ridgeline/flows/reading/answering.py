@@ -12,6 +12,8 @@ import msgspec
 
 from ridgeline.core import Profile, ReadReport, Stacks
 from ridgeline.diagnosis.traces import findings_of
+from ridgeline.timeline.figures import figures
+from ridgeline.timeline.nesting import parents
 
 from .timed import timed_answers
 
@@ -41,8 +43,11 @@ def answered(
     """
     say = report or _silent
     answers: dict[str, Any] = {}
-    if profile.timeline is not None and len(profile.timeline):
-        answers = timed_answers(profile.timeline, changes=changes or {}, most=most, report=say)
+    timeline = profile.timeline if profile.timeline is not None and len(profile.timeline) else None
+    up = None
+    if timeline is not None:
+        up = parents(timeline)
+        answers = timed_answers(timeline, up, changes=changes or {}, most=most, report=say)
     say("tables and stacks", None)
     found = ReadReport(
         files=profile.files,
@@ -60,6 +65,8 @@ def answered(
         **answers,
         **_frames(profile.stacks),
     )
+    say("figures and findings", None)
+    found = msgspec.structs.replace(found, figures=figures(found, timeline, up))
     findings, healthy = findings_of(found)
     return msgspec.structs.replace(found, findings=findings, healthy=healthy)
 

@@ -24,18 +24,18 @@ Report = Callable[[str, float | None], None]
 _ASKED, _FACTOR, _UNASKED = 3, 2.0, 300_000
 
 
-def timed_answers(timeline: Timeline, *, changes: Mapping[str, float | None], most: int, report: Report) -> dict[str, Any]:
+def timed_answers(timeline: Timeline, up: NDArray[np.int64], *, changes: Mapping[str, float | None], most: int, report: Report) -> dict[str, Any]:
     """Fields of a `ReadReport` that a timeline answers.
 
     Args:
         timeline: at least one event.
+        up: `nesting.parents` of it.
         changes: names of events and how many times faster they are to be, null for no time at all; the largest on the path are asked if empty.
         most: gaps that are listed.
         report: told what is being worked out.
     """
     from ridgeline.timeline.gaps import gaps
     from ridgeline.timeline.iterations import iterations
-    from ridgeline.timeline.nesting import parents
     from ridgeline.timeline.overhead import overhead
     from ridgeline.timeline.serial import serial_pairs
     from ridgeline.timeline.use import lane_uses, window_of
@@ -43,7 +43,6 @@ def timed_answers(timeline: Timeline, *, changes: Mapping[str, float | None], mo
     start, end = window_of(timeline)
     window_s = (end - start) * timeline.tick_s
     report("use of devices and lanes", None)
-    up = parents(timeline)
     listed, gap_count = gaps(timeline, most=most, up=up)
     answers = {
         "window_s": window_s,
