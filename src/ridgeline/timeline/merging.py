@@ -243,10 +243,10 @@ class _Shift:
         whole = round(self.scale)
         signed = ticks.astype(np.int64)
         if abs(self.scale - whole) > 1e-9 * whole:
-            return np.rint(signed * self.scale).astype(np.int64)
+            return np.asarray(np.rint(signed * self.scale), dtype=np.int64)
         if len(signed) and max(abs(int(signed.min())), abs(int(signed.max()))) * whole + abs(self.ticks) > 2**62:
             raise NotComparable("times that fit one clock of 63 bits", found=f"{signed.max()} ticks × {whole}", remedy="read the files one by one")
-        return signed * whole
+        return np.asarray(signed * whole, dtype=np.int64)
 
 
 def _column(parts: Sequence[NDArray[np.generic]]) -> Column:
