@@ -172,6 +172,20 @@ def test_one_partition_over_95_percent_is_healthy(taken: int, healthy: bool) -> 
     assert found.healthy is healthy
 
 
+def test_the_largest_that_there_could_be_decides_where_sizes_are_not_known() -> None:
+    """98 of 100 nodes in two kernels: 97 of them may be in one; in five kernels, at most 94."""
+    for count, healthy in ((2, None), (5, False)):
+        said = PartitionTable(partitions=(), delegate="GPU", count=count, runs=2 * count, nodes=100, delegated=98)
+        assert report(Profile(format="tflite", files=("f",), partitions=said)).healthy is healthy
+
+
+def test_of_partitions_that_were_compiled_nobody_knows_the_nodes() -> None:
+    compiled = "TensorrtExecutionProvider"
+    found = report(nodes([(compiled, "TRTKernel_0", 0, 9), (CPU, "NonMaxSuppression", 10, 20), (CPU, "Gather", 21, 25)]))
+    assert (found.count, found.largest, found.healthy) == (1, None, None)
+    assert report(nodes([(compiled, "TRTKernel_0", 0, 9)])).healthy is True
+
+
 def test_what_a_runtime_says_without_a_profile() -> None:
     said = PartitionTable(partitions=(), delegate="GPU", count=5, runs=9, nodes=21, delegated=17, refused={"SQUEEZE": "not supported"})
     found = report(Profile(format="tflite", files=("f",), partitions=said))

@@ -25,6 +25,10 @@ _HEALTHY = 0.95
 _MOST_BOUNDARIES = 200
 #: Providers that run what no other took: never the one that was asked for, where there is another.
 _GENERAL = ("CPUExecutionProvider", "CPU", "cpu", "builtin")
+#: Those that compile a partition into one node, so that nobody can count what is in it.
+_COMPILING = frozenset(
+    f"{name}ExecutionProvider" for name in ("Tensorrt", "NvTensorRTRTX", "OpenVINO", "QNN", "CoreML", "Nnapi", "VitisAI", "MIGraphX", "CANN", "SNPE")
+)
 #: Layers that only convert what others give each other, by the kind that readers say.
 _REFORMATS = ("reformat", "reorder", "layout", "copy")
 
@@ -62,12 +66,13 @@ def without_boundaries(whole_s: float, fallback_s: float, boundary_s: float | No
     return max(0.0, high - fallback_s), high
 
 
-def _healthy(largest: int | None, delegated: int, nodes: int, runs: int) -> bool | None:
+def _healthy(largest: int | None, count: int, delegated: int, nodes: int, runs: int) -> bool | None:
+    """Whether one partition has over 95 % of the nodes; where its size is not known, no if even the largest that there could be has not."""
     if runs <= 1 and delegated == nodes:
         return True
     if largest is not None:
         return largest > _HEALTHY * nodes
-    return False if delegated <= _HEALTHY * nodes else None
+    return False if delegated - max(0, count - 1) <= _HEALTHY * nodes else None
 
 
 def _of_table(table: PartitionTable, profile: Profile) -> PartitionReport | None:
@@ -96,7 +101,7 @@ def _of_table(table: PartitionTable, profile: Profile) -> PartitionReport | None
         without_s=_without(profile, taken, others, handoff),
         providers=_provider_seconds(parts),
         largest=largest,
-        healthy=_healthy(largest, delegated, nodes, runs),
+        healthy=_healthy(largest, count, delegated, nodes, runs),
         refused=table.refused,
     )
 
@@ -161,7 +166,9 @@ def _main(nodes: Mapping[str, int]) -> str:
 def _of_placements(placed: Placements) -> PartitionReport:
     """From the nodes of a timeline, in order of their starts, as means over its runs."""
     main = _main(placed.nodes)
-    count, largest = placed.stretches(main)
+    count, seen = placed.stretches(main)
+    compiled = main in _COMPILING and placed.crossings > 0
+    largest = None if compiled else seen
     nodes = sum(placed.nodes.values())
     delegated = placed.nodes[main]
     boundaries = placed.boundaries()
@@ -182,7 +189,7 @@ def _of_placements(placed: Placements) -> PartitionReport:
         without_s=without,
         providers=placed.seconds,
         largest=largest,
-        healthy=_healthy(largest, delegated, nodes, placed.crossings + 1),
+        healthy=None if compiled else _healthy(largest, count, delegated, nodes, placed.crossings + 1),
     )
 
 
@@ -220,7 +227,9 @@ def _of_rows(table: ProfileTable) -> PartitionReport | None:
         without_s=without_boundaries(whole, spent, handoff, sum(seconds.values()) - spent) if len(stretches) > 1 else None,
         providers=seconds,
         largest=max(map(len, taken)),
-        healthy=_healthy(max(map(len, taken)), len(layers) - len(fallback), len(layers), len(stretches)) if fallback or not reformats else None,
+        healthy=_healthy(max(map(len, taken)), len(taken), len(layers) - len(fallback), len(layers), len(stretches))
+        if fallback or not reformats
+        else None,
     )
 
 
