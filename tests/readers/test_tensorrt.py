@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ridgeline.core import EVENT_KINDS, Profile, ReadError
@@ -97,6 +98,24 @@ def test_starts_late_in_a_run_are_coarse_and_that_is_said(tmp_path: Path) -> Non
     profile = _read(tmp_path, json.dumps([_inference(1.0, 0.5), _inference(3200.06, 0.862305)]))
     assert profile.resolution_s == pytest.approx(1e-5)
     assert profile.warnings[0].code == "coarse-times"
+
+
+def test_rounding_makes_no_overlaps_in_a_queue(tmp_path: Path) -> None:
+    # True starts 1000.0032, 1000.0052 and 1000.0072 ms, printed to 10 µs; each takes 2 µs.
+    printed = [_inference(start, 0.002) for start in (1000.0, 1000.01, 1000.01)]
+    timeline = _read(tmp_path, json.dumps(printed)).timeline
+    assert timeline is not None
+    at = [place for place, track in enumerate(timeline.track.values) if timeline.tracks[track].device]
+    starts, ends = (np.array(column)[at] for column in (timeline.start_tick.values, timeline.start_tick.values + timeline.duration_tick.values))
+    assert (starts[1:] >= ends[:-1]).all()
+    assert timeline.duration_tick.values[at].tolist() == [2000, 2000, 2000]
+
+
+def test_inferences_of_several_streams_overlap(tmp_path: Path) -> None:
+    timeline = _read(tmp_path, json.dumps([_inference(1.0, 0.5), _inference(1.2, 0.5)])).timeline
+    assert timeline is not None
+    on_device = [tick for tick, track in zip(timeline.start_tick.values, timeline.track.values, strict=True) if timeline.tracks[track].device]
+    assert on_device == [1_000_000, 1_200_000]
 
 
 def test_a_summary_has_the_latency_as_wall(tmp_path: Path) -> None:

@@ -94,19 +94,38 @@ def _part(records: Sequence[Mapping[str, Any]], key: str, name: str) -> ProfileR
 
 def _timeline(records: Sequence[Mapping[str, Any]]) -> tuple[Timeline | None, tuple[Excluded, ...], float]:
     """Events in nanoseconds, and how coarse the latest starts are."""
-    assembly = Assembly(1e-9)
+    assembly, coarse_s = Assembly(1e-9), _coarse(records)
     host = assembly.lane(Track(name="enqueue", role="thread", thread="enqueue"))
     enqueued = _add(assembly, host, "enqueue", "runtime", _ticks(records, "startEnqMs"), _ticks(records, "endEnqMs"))
     for part, duration, name, kind in _WORK:
         lane = assembly.lane(Track(name=f"GPU 0 {name}", device="GPU 0", role="queue", thread=part))
-        start = _ticks(records, f"start{part}Ms")
-        done = _add(assembly, lane, name, kind, start, start + _ticks(records, duration))
+        length = _ticks(records, duration)
+        start = _in_turn(_ticks(records, f"start{part}Ms"), length, coarse_s * 1e9)
+        done = _add(assembly, lane, name, kind, start, start + length)
         both = (enqueued >= 0) & (done >= 0)
         assembly.link(enqueued[both], done[both], "launch")
     timeline, excluded = assembly.timeline()
+    return timeline, excluded, coarse_s
+
+
+def _coarse(records: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds of the last digit of the latest start."""
     latest = max(abs(number(record, "startComputeMs") or 0.0) for record in records)
     digits = math.floor(math.log10(latest)) + 1 if latest >= 1.0 else 1
-    return timeline, excluded, 10.0 ** (digits - _DIGITS) / MS
+    return 10.0 ** (digits - _DIGITS) / MS
+
+
+def _in_turn(start: NDArray[np.float64], length: NDArray[np.float64], coarse: float) -> NDArray[np.float64]:
+    """Starts of one queue, none before the end of the one ahead: s'ᵢ = max(sᵢ, s'ᵢ₋₁ + dᵢ₋₁).
+
+    Where the queue did run one after the other, that is at most half of the last digit off, and rounding alone makes no overlaps. Where overlaps are
+    longer than that digit there were several queues, and the starts stay as printed.
+    """
+    if not (np.isfinite(start).all() and np.isfinite(length).all()):
+        return start
+    before = np.concatenate(([0.0], np.cumsum(length)[:-1]))
+    moved: NDArray[np.float64] = before + np.maximum.accumulate(start - before)
+    return moved if float((moved - start).max()) <= coarse else start
 
 
 def _ticks(records: Sequence[Mapping[str, Any]], key: str) -> NDArray[np.float64]:
