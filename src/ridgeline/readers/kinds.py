@@ -11,7 +11,7 @@ import re
 __all__ = ["bare_call", "call_kind", "device_kind", "iteration_of", "system_call_kind"]
 
 _COLLECTIVE = re.compile(
-    r"nccl|rccl|nvshmem|msccl|deep_?ep|all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|collective_?permute|cross_device_reduce|one_?shot_all|two_?shot_all",
+    r"nccl|rccl|nvshmem|msccl|deep_?ep|all[_-]?reduce|all[_-]?gather|all[_-]?to[_-]?all|reduce[_-]?scatter|collective[_-]?permute|cross_device_reduce|(?:one|two)_?shot_all",
     re.IGNORECASE,
 )
 _COPY = re.compile(r"^(?:memcpy|(?:__amd_rocclr_|hip)?copy_?buffer|hsa.*copy)|__amd_rocclr_copy|^memory_?copy", re.IGNORECASE)
