@@ -25,6 +25,8 @@ _ADDRESS = frozenset("0123456789abcdef")
 _LOOKED_AT = 400
 #: Texts of frames and of stacks that are remembered.
 _REMEMBERED = 400_000
+#: Characters of the stacks that are remembered.
+_MOST_REMEMBERED = 2**26
 #: Text behind the last blank line of a piece that waits for the next one.
 _WAITING = 2**22
 _CLOCKS = ("cpu-clock", "task-clock")
@@ -106,26 +108,54 @@ class _Samples:
         self._open: list[int] = []
         self._begun = 1
         self._headed = False
+        self._remembered = 0
 
     def block(self, text: str, *, blank_after: bool = True) -> None:
         """Samples between two blank lines: mostly one."""
-        if not self._quick(text):
+        if not (blank_after and self._quick(text)):
             self._slow(text)
             if blank_after:
                 self._close()
         self._line += text.count("\n") + (2 if blank_after else 0)
 
     def _quick(self, text: str) -> bool:
-        """Take a sample whose stack has been seen before; whether it was one."""
+        """Take a block that is one sample and nothing else, as nearly all are; whether it was."""
         head, _, body = text.partition("\n")
-        known = self._stacks.get(body)
-        if known is None or self._header is not None:
+        if self._header is not None or not body:
             return False
         header = header_of(head)
         if header is None or header.rest:
             return False
+        known = self._stacks.get(body)
+        if known is None:
+            found = [self._plain_frame(line) for line in body.split("\n")]
+            known = tuple([frame for frame in found if frame is not None])
+            if len(known) < len(found):
+                return False
+            self._remember(body, known)
         self._sample(header, known, body, self._line)
         return True
+
+    def _plain_frame(self, line: str) -> int | None:
+        """The frame of an indented line; `None` where the line may be something else."""
+        frame = self._frames.get(line)
+        if frame is not None or not line.startswith("\t") or _SOURCE_LINE.fullmatch(line[:4096]):
+            return frame
+        return self._new_frame(line)
+
+    def _new_frame(self, line: str) -> int:
+        if len(self._frames) >= _REMEMBERED:
+            self._frames.clear()
+        frame = self._frames[line] = self._parsed(line.strip())
+        return frame
+
+    def _remember(self, body: str, frames: tuple[int, ...]) -> None:
+        if len(self._stacks) >= _REMEMBERED or self._remembered > _MOST_REMEMBERED:
+            self._stacks.clear()
+            self._nodes.clear()
+            self._remembered = 0
+        self._stacks[body] = frames
+        self._remembered += len(body)
 
     def _slow(self, text: str) -> None:
         for number, line in enumerate(text.split("\n")):
@@ -135,13 +165,6 @@ class _Samples:
                 self._comment(line)
             else:
                 self._entry(line, self._line + number)
-        head, _, body = text.partition("\n")
-        # Remember the stack where the block is nothing but one sample.
-        if self._header is not None and self._header == header_of(head) and not self._header.rest and body.count("\n") + 1 == len(self._open):
-            if len(self._stacks) >= _REMEMBERED:
-                self._stacks.clear()
-                self._nodes.clear()
-            self._stacks[body] = tuple(self._open)
 
     def _entry(self, line: str, number: int) -> None:
         if not line.startswith("\t") and (header := self._header_at(line)):
@@ -165,9 +188,7 @@ class _Samples:
             if (place := _SOURCE_LINE.fullmatch(line[:4096])) and self._open:
                 self._open[-1] = self._tree.frame_at(self._open[-1], place["file"], int(place["line"]))
                 return
-            if len(self._frames) >= _REMEMBERED:
-                self._frames.clear()
-            frame = self._frames[line] = self._parsed(line.strip())
+            frame = self._new_frame(line)
         if self._header is None:
             if self._headed:
                 self.left_out.add("frames without the header of a sample", f"line {number}")
@@ -192,12 +213,12 @@ class _Samples:
         if header is not None and not self._open and not header.event:
             self.left_out.add("lines that are neither a sample nor a frame", f"line {self._begun}")
         elif header is not None:
-            self._headed = self._headed or bool(header.command)
             self._sample(header, tuple(self._open), "", self._begun)
         self._header, self._open = None, []
 
     def _sample(self, header: Header, frames: tuple[int, ...], body: str, line: int) -> None:
         event = self._events.setdefault(header.event, _Event())
+        self._headed = self._headed or bool(header.command)
         period = int(header.period) if header.period else None
         if period is not None and not believable(period):
             self.left_out.add("samples with a period beyond 2⁶³", f"line {line}")
