@@ -76,6 +76,7 @@ def test_a_graph_that_is_handed_over_twice() -> None:
     ]  # fmt: skip
     assert [b.total_s for b in found.boundaries] == pytest.approx([4e-3, 4e-3])
     assert found.without_s == pytest.approx((50e-3 - 8e-3 - 5e-3, 50e-3 - 8e-3))
+    assert found.run_s == pytest.approx(50e-3)
     assert found.providers == pytest.approx({GPU: 30e-3, CPU: 5e-3})
 
 
@@ -159,6 +160,7 @@ def test_seven_partitions_are_six_handoffs() -> None:
     assert found.fallbacks == {"ARG_MAX": 2, "CONCATENATION": 2, "RESIZE_NEAREST_NEIGHBOR": 2}
     assert next(iter(found.fallbacks)) == "ARG_MAX"
     assert found.without_s == pytest.approx((8e-3, 21e-3))
+    assert found.run_s == 21e-3
     assert found.handoff_s is None
     assert len(found.boundaries) == 12
 

@@ -224,7 +224,7 @@ class PartitionReport(msgspec.Struct, frozen=True, kw_only=True):
             boundaries that it crosses are `runs` − 1); handoff_s: what all boundaries cost, null if not measured.
         boundaries: each; fallbacks: kinds of operators left to another provider, with how many, the most time first.
         without_s: (low, high) of one run if the fallback operators ran where the rest does, with no boundary left; null if not known.
-        providers: seconds on each.
+        providers: seconds on each; run_s: of one run as it is, what no node takes included; null if not known.
         largest: nodes of the largest delegated partition; healthy: whether that is more than 95 % of the nodes (or nothing was cut); null if not known.
         refused: kind of operator → why the delegate refused it, where the file says so.
     """
@@ -239,6 +239,7 @@ class PartitionReport(msgspec.Struct, frozen=True, kw_only=True):
     boundaries: tuple[BoundaryCost, ...] = ()
     without_s: tuple[float, float] | None = None
     providers: dict[str, float] = {}
+    run_s: float | None = None
     largest: int | None = None
     healthy: bool | None = None
     refused: dict[str, str] = {}

@@ -89,6 +89,7 @@ def _of_table(table: PartitionTable, profile: Profile) -> PartitionReport | None
     sizes = [len(part.nodes) for part in taken if part.nodes]
     largest = delegated if count == 1 else max(sizes) if len(sizes) == count and sizes else None
     handoff = table.handoff_s.value if table.handoff_s is not None else None
+    whole = _whole(profile, parts, handoff)
     return PartitionReport(
         count=count,
         runs=max(runs, count),
@@ -98,8 +99,9 @@ def _of_table(table: PartitionTable, profile: Profile) -> PartitionReport | None
         handoff_s=handoff,
         fallbacks=_ranked(Counter(kind for part in others for kind in part.kinds), _kind_seconds(profile)),
         boundaries=tuple(_crossed(parts)) if len(parts) == runs else (),
-        without_s=_without(profile, taken, others, handoff),
+        without_s=_without(whole, taken, others, handoff),
         providers=_provider_seconds(parts),
+        run_s=whole,
         largest=largest,
         healthy=_healthy(largest, count, delegated, nodes, runs),
         refused=table.refused,
@@ -138,15 +140,21 @@ def _crossed(parts: Sequence[Partition]) -> list[BoundaryCost]:
     ]
 
 
-def _without(profile: Profile, taken: Sequence[Partition], others: Sequence[Partition], handoff_s: float | None) -> tuple[float, float] | None:
+def _whole(profile: Profile, parts: Sequence[Partition], handoff_s: float | None) -> float | None:
+    """Seconds of one run: the wall where there is one, and no less than what its parts take."""
+    wall = next((table.wall_s for table in profile.tables if table.of == "operators" and table.per_call and table.wall_s is not None), None)
+    times = [part.total_s.value for part in parts if part.total_s is not None]
+    known = bool(parts) and len(times) == len(parts)
+    return max(wall or 0.0, sum(times) + (handoff_s or 0.0)) if known else wall
+
+
+def _without(whole: float | None, taken: Sequence[Partition], others: Sequence[Partition], handoff_s: float | None) -> tuple[float, float] | None:
     """Nothing where there is no fallback, or its time is not known."""
     times = [part.total_s.value for part in (*taken, *others) if part.total_s is not None]
-    if not others or not taken or len(times) < len(taken) + len(others):
+    if whole is None or not others or not taken or len(times) < len(taken) + len(others):
         return None
-    delegated, fallback = sum(times[: len(taken)]), sum(times[len(taken) :])
-    wall = next((table.wall_s for table in profile.tables if table.of == "operators" and table.per_call and table.wall_s is not None), None)
-    whole = max(wall or 0.0, delegated + fallback + (handoff_s or 0.0))
-    return without_boundaries(whole, fallback, handoff_s, delegated)
+    delegated = sum(times[: len(taken)])
+    return without_boundaries(whole, sum(times[len(taken) :]), handoff_s, delegated)
 
 
 def _provider_seconds(parts: Sequence[Partition]) -> dict[str, float]:
@@ -188,6 +196,7 @@ def _of_placements(placed: Placements) -> PartitionReport:
         boundaries=tuple(sorted(boundaries, key=lambda boundary: -(boundary.total_s or 0.0))[:_MOST_BOUNDARIES]),
         without_s=without,
         providers=placed.seconds,
+        run_s=placed.whole_s,
         largest=largest,
         healthy=None if compiled else _healthy(largest, count, delegated, nodes, placed.crossings + 1),
     )
@@ -226,6 +235,7 @@ def _of_rows(table: ProfileTable) -> PartitionReport | None:
         boundaries=tuple(_between(table.rows))[:_MOST_BOUNDARIES],
         without_s=without_boundaries(whole, spent, handoff, sum(seconds.values()) - spent) if len(stretches) > 1 else None,
         providers=seconds,
+        run_s=whole,
         largest=max(map(len, taken)),
         healthy=_healthy(max(map(len, taken)), len(taken), len(layers) - len(fallback), len(layers), len(stretches))
         if fallback or not reformats

@@ -15,7 +15,7 @@ from ridgeline.core import Caution, Excluded, PartitionTable, Profile, ProfileRo
 
 from ..source import Source
 from .log import Walls, facts_of, walls_of
-from .partitions import Cut, cut_of, partition_table, provider_of
+from .partitions import BUILTIN, Cut, cut_of, partition_table, provider_of
 from .repair import Repaired, repaired
 from .rows import NodeRow
 from .sections import Section, sections_of
@@ -104,6 +104,8 @@ class _Benchmark:
         self.warnings: list[Caution] = list(self.cut.warnings) if self.cut is not None else []
         self.partitions: PartitionTable | None = partition_table(self.cut, (), ()) if self.cut is not None else None
         self._owner = self.cut.delegate if self.cut is not None else ""
+        delegates = any(provider_of(row.kind) or row.delegated for section in self.sections for row in section.nodes)
+        self._other = BUILTIN if self.cut is not None or delegates else ""
         self._tables = [table for section in self.sections for table in self._of_section(section)]
 
     def tables(self, number: int) -> Iterable[ProfileTable]:
@@ -123,7 +125,7 @@ class _Benchmark:
         self._told(section, mended)
         runs = section.timings.count if section.timings is not None else None
         made = [
-            _row(row, *each, runs=runs, owner=self._owner)
+            _row(row, *each, runs=runs, owner=self._owner, other=self._other)
             for row, each in zip(rows, zip(mended.calls, mended.total_s, mended.share, strict=True), strict=True)
         ]
         if section.phase == "initialization":
@@ -211,7 +213,7 @@ def _inner(rows: Sequence[NodeRow], total_s: Sequence[float], wall_s: float | No
     return own if kernels and own and (marked or beyond) else marked if kernels else frozenset()
 
 
-def _row(row: NodeRow, calls: float, total_s: float, share: float | None, *, runs: int | None, owner: str) -> ProfileRow:
+def _row(row: NodeRow, calls: float, total_s: float, share: float | None, *, runs: int | None, owner: str, other: str) -> ProfileRow:
     numbers = {"calls_per_run": calls}
     if row.memory_kib > 0:
         numbers["memory_bytes"] = row.memory_kib * 1024
@@ -226,7 +228,7 @@ def _row(row: NodeRow, calls: float, total_s: float, share: float | None, *, run
         first_s=row.first_ms / 1e3 if row.first_ms is not None and row.first_ms >= 0 else None,
         share=share,
         node=row.node if not row.delegated else None,
-        provider=provider_of(row.kind) or (owner if row.delegated else ""),
+        provider=provider_of(row.kind) or (owner if row.delegated else "" if row.runtime else other),
         precision=precision[1] if precision else "",
         kernel=row.kind if row.delegated else "",
         numbers=numbers,
