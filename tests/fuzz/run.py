@@ -22,7 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "corpus"
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "readers")]
+sys.path.insert(0, str(HERE.parent))
 
 _LONGEST_INPUT = 2**15
 _MEMORY_MB, _HANG_S = 3000, 20
@@ -34,7 +34,7 @@ def examples() -> dict[str, list[bytes]]:
 
     found: dict[str, list[bytes]] = {}
     for path in sorted((HERE.parent / "readers").glob("test_*.py")):
-        module = importlib.import_module(path.stem)
+        module = importlib.import_module(f"readers.{path.stem}")
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, ProfileReaderConformance) and value is not ProfileReaderConformance:
                 case = value()
