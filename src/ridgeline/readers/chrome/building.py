@@ -37,8 +37,8 @@ _LONG_ON_DEVICE = 60 * 10**9
 _LONG_ON_HOST = 10 * 86400 * 10**9
 _WORK = np.array([KIND[kind] for kind in DEVICE_WORK])
 _STEP = re.compile(r"(\d+)")
-#: Flows that only repeat what correlations say.
-_REPEATED = {"ac2g", "async", "async_gpu", "async_cpu_to_gpu"}
+#: What the arrows of launches were called in the first traces of PyTorch.
+_OLD_LAUNCH = "async"
 _WAITS_OF_FRAMEWORKS = re.compile(r"wait for completion|BlockUntilReady|BlockHostUntil|\bAwait\b|SynchronizeAllActivity", re.IGNORECASE)
 
 
@@ -232,10 +232,17 @@ class Built:
         points = {
             group: {name: grown.array() for name, grown in self.columns.points[group].items()} for group in ("flow_start", "flow_step", "flow_end")
         }
-        spans = Spans(self._rows["slot"].astype(np.int64), self._rows["start"], self._rows["start"] + self._rows["duration"])
         starts, steps, ends = (self._flow_points(points[group]) for group in ("flow_start", "flow_step", "flow_end"))
+        lanes = np.zeros(len(self.columns.slots), np.bool_)
+        lanes[np.concatenate([starts["slot"], steps["slot"], ends["slot"]])] = True
+        rows = np.flatnonzero(lanes[self._rows["slot"]])
+        start, duration = self._rows["start"][rows], self._rows["duration"][rows]
+        spans = Spans(self._rows["slot"][rows].astype(np.int64), start, start + duration)
         at_end = np.where(ends["key"] % 2 == 1, spans.enclosing(ends["slot"], ends["time"]), spans.next(ends["slot"], ends["time"]))
         at_start, at_step = (spans.enclosing(each["slot"], each["time"]) for each in (starts, steps))
+        at_start, at_step, at_end = (
+            np.where(found >= 0, rows[np.maximum(found, 0)], -1) if len(rows) else found for found in (at_start, at_step, at_end)
+        )
         key, time = (np.concatenate([starts[name], steps[name]]) for name in ("key", "time"))
         bound = np.concatenate([at_start, at_step])
         target_key, target_time = (np.concatenate([steps[name], ends[name]]) for name in ("key", "time"))
@@ -258,7 +265,7 @@ class Built:
         """Flow events but those that repeat launches; `cls`: 1 where the category says that what is behind the arrow needs what is before it."""
         categories = {number: key[0] for key, number in self.columns.keys.items()}
         of_key = [categories[number] for number in (points["key"] // 2).tolist()]
-        repeated = np.array([self.columns.known and each in _REPEATED for each in of_key], np.bool_)
+        repeated = np.array([self.columns.known and each == _OLD_LAUNCH for each in of_key], np.bool_)
         needs = np.array([each == "fwdbwd" for each in of_key], np.int64)
         found = {name: points[name].astype(np.int64)[~repeated] for name in ("key", "time", "slot")}
         return {**found, "cls": needs[~repeated]}

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ridgeline.core import ReadError
 
-from .events import ABSENT, EMPTY, Args, Event
-from .kineto import Class, class_of
+from .events import ABSENT, EMPTY, NOTHING, Args, Event
+from .kineto import REPEATED, Class, class_of
 from .stream import Block
 from .times import ABSENT_NS, WRONG_NS, nanoseconds
 
@@ -120,6 +120,18 @@ class _Names(dict[Any, int]):
         return number
 
 
+class _Raws(dict[bytes, int]):
+    """JSON text → the number of the same text."""
+
+    def __init__(self, names: _Names) -> None:
+        super().__init__()
+        self._names = names
+
+    def __missing__(self, raw: bytes) -> int:
+        number = self[raw] = self._names[raw.decode("utf-8", "replace")]
+        return number
+
+
 class _Slots(dict[Slot, int]):
     def __missing__(self, slot: Slot) -> int:
         number = self[slot] = len(self)
@@ -149,6 +161,7 @@ class Columns:
 
     def __init__(self, name_characters: int, events: int, file: str) -> None:
         self.names = _Names(name_characters)
+        self._raws = _Raws(self.names)
         self.slots = _Slots()
         self.lanes = _Lanes(self)
         self.spans = {name: Grown(dtype) for name, dtype in _SPANS.items()}
@@ -330,15 +343,11 @@ class Columns:
             value.add(values[there])
 
     def _texts(self, name: str, rows: Ints, raws: list[msgspec.Raw]) -> None:
-        texts = [bytes(raw) for raw in raws]
-        there = [place for place, text in enumerate(texts) if text]
+        there = [place for place, raw in enumerate(raws) if raw is not NOTHING]
         if there:
-            numbers = np.array([self._raw(texts[place]) for place in there])
+            texts = self._raws
+            numbers = np.array([texts[bytes(raws[place])] for place in there])
             self._keep(name, rows[there], np.where(numbers < 0, ABSENT, numbers))
-
-    def _raw(self, text: bytes) -> int:
-        number = self.names.get(text)
-        return self.names[text] if number is None else number
 
     def identifiers(self, values: Sequence[Any]) -> Ints:
         """Identifiers as whole numbers, `ABSENT` where there is none: what fits 64 bits as it is, anything else by a number of its own."""
@@ -365,6 +374,12 @@ class Columns:
 
     def _points(self, group: str, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
         lanes = self.lanes.all
+        if group.startswith("flow"):
+            # PyTorch draws an arrow for each launch, which correlations already tell.
+            own = ~np.array([each.category in REPEATED for each in lanes], np.bool_)[lane]
+            rows, lane, name, start = rows[own], lane[own], name[own], start[own]
+            if not len(rows):
+                return
         slot = np.array([each.slot for each in lanes], np.int32)[lane]
         if group.startswith("flow") or group.endswith("async"):
             key = [self._key(group, block.events[row], lanes[number]) for row, number in zip(rows.tolist(), lane.tolist(), strict=True)]
@@ -425,8 +440,6 @@ def as_text(value: Any) -> str:
         return value
     if value is None or value == ABSENT:
         return ""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

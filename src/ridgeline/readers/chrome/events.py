@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["ABSENT", "EMPTY", "Args", "Ended", "Event", "Fault", "decode_event", "decode_events", "decode_loosely", "end_before_rest"]
+__all__ = ["ABSENT", "EMPTY", "NOTHING", "Args", "Ended", "Event", "Fault", "decode_event", "decode_events", "decode_loosely", "end_before_rest"]
 
 #: A number that is not there: no time and no identifier of a file has it, and a float holds it exactly.
 ABSENT = -(2**62)
-_NOTHING = msgspec.Raw(b"")
+NOTHING = msgspec.Raw(b"")
 
 Scalar = int | float | str | bool | None
 
@@ -33,8 +33,8 @@ class Args(msgspec.Struct, gc=False, kw_only=True):
     correlation: Scalar = ABSENT
     occupancy: Scalar = msgspec.field(name="est. achieved occupancy %", default=ABSENT)
     bytes: Scalar = ABSENT
-    shapes: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
-    types: msgspec.Raw = msgspec.field(name="Input type", default=_NOTHING)
+    shapes: msgspec.Raw = msgspec.field(name="Input Dims", default=NOTHING)
+    types: msgspec.Raw = msgspec.field(name="Input type", default=NOTHING)
     old_external_id: Scalar = msgspec.field(name="external id", default=ABSENT)
     correlation_id: Scalar = ABSENT
     graph: Scalar = msgspec.field(name="graph id", default=ABSENT)

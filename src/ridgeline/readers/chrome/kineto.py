@@ -12,10 +12,13 @@ import re
 
 from ridgeline.core.timeline import EVENT_KINDS
 
-__all__ = ["CLASSES", "KIND", "Class", "class_of", "kind_of_name"]
+__all__ = ["CLASSES", "KIND", "REPEATED", "Class", "class_of", "kind_of_name"]
 
 #: Kind → its number in a timeline's `kind`.
 KIND = {kind: number for number, kind in enumerate(EVENT_KINDS)}
+
+#: Categories of arrows that only repeat what correlations say.
+REPEATED = frozenset(("ac2g", "async_gpu", "async_cpu_to_gpu"))
 
 
 class Class:

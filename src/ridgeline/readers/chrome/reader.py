@@ -27,8 +27,8 @@ _KINETO = re.compile(rb'^\s*\{\s*"schemaVersion"\s*:|"deviceProperties"\s*:')
 #: Metadata that tell of the run and of nobody's person.
 _FACTS = (
     "schemaVersion", "baseTimeNanoseconds", "displayTimeUnit", "trace_id", "group_trace_id", "host_name", "cupti_version", "cuda_runtime_version",
-    "cuda_driver_version", "roctracer_version", "hip_runtime_version", "hip_driver_version", "record_shapes", "with_stack", "with_flops", "with_modules",
-    "profile_memory",
+    "cuda_driver_version", "roctracer_version", "hip_runtime_version", "hip_driver_version", "record_shapes", "with_stack", "with_flops",
+    "with_modules", "profile_memory",
 )  # fmt: skip
 _LONGEST_FACT = 300
 
