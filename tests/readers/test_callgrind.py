@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from readers.stack_paths import paths
 from ridgeline.core import Profile, ReadError
 from ridgeline.readers import Source, read_profile
 from ridgeline.readers.call_graph import LIGHT, CallGraph
 from ridgeline.readers.callgrind import Callgrind
 from ridgeline.readers.testing import ProfileReaderConformance
-
-from .stack_paths import paths
 
 _PLAIN = """# callgrind format
 version: 1

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from readers.stack_paths import paths
 from ridgeline.core import Profile, ReadError
 from ridgeline.readers import Limits, read_profile
 from ridgeline.readers.collapsed import Collapsed
 from ridgeline.readers.testing import ProfileReaderConformance
-
-from .stack_paths import paths
 
 _NATIVE = b"app;main;work 31\napp;main 6\napp;main;read;sys_read_[k] 1\napp;main;run_[j];inner_[i] 2\n"
 _PYTHON = b'process 12:"python app.py";thread (0x7F00);<module> (app.py:9);load (data/load.py:120) 14\n<module> (app.py:9) 3\n'

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from readers.stack_paths import paths
 from ridgeline.core import Profile, ReadError
 from ridgeline.readers import Limits, read_profile
 from ridgeline.readers.perf_header import Header, header_of
 from ridgeline.readers.perf_script import PerfScript
 from ridgeline.readers.testing import ProfileReaderConformance
-
-from .stack_paths import paths
 
 _STACK = "\tffffffff813741c2 do_read+0x32 ([kernel.kallsyms])\n\t           3c11f read+0xbf (/usr/lib/libc.so.6)\n\t            6f3 main (/bin/app)\n"
 _PERIODS = f"app  6550  1776.127882:    5000000 cpu-clock: \n{_STACK}\napp  6550  1776.132882:    5000000 cpu-clock: \n{_STACK}\n"

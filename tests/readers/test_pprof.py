@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from readers.stack_paths import paths
 from ridgeline.core import Profile
 from ridgeline.readers import read_profile
 from ridgeline.readers.pprof import Pprof
 from ridgeline.readers.testing import ProfileReaderConformance
-
-from .stack_paths import paths
 
 _STRINGS = ["", "samples", "count", "cpu", "nanoseconds", "main", "work", "leaf", "app.go", "/bin/app", "thread", "go1.22"]
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from readers.stack_paths import paths
 from ridgeline.core import Profile, ReadError
 from ridgeline.readers import read_profile
 from ridgeline.readers.austin import Austin
@@ -22,8 +23,6 @@ from ridgeline.readers.cpu_profile import CpuProfile
 from ridgeline.readers.marshalled import MarshalError, unmarshalled
 from ridgeline.readers.pyinstrument import Pyinstrument
 from ridgeline.readers.testing import ProfileReaderConformance
-
-from .stack_paths import paths
 
 _Site = tuple[str, int, str]
 _MAIN, _WORK, _SUM = ("app.py", 1, "main"), ("app.py", 9, "work"), ("~", 0, "<built-in method sum>")

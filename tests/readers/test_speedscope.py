@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
+from readers.stack_paths import paths
 from ridgeline.core import Profile, ReadError
 from ridgeline.readers import read_profile
 from ridgeline.readers.speedscope import Speedscope
 from ridgeline.readers.testing import ProfileReaderConformance
-
-from .stack_paths import paths
 
 _FRAMES = [{"name": "a"}, {"name": "b", "file": "b.py", "line": 7}, {"name": "c"}]
 _SAMPLES: dict[str, Any] = {
