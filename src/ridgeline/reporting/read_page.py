@@ -35,11 +35,13 @@ from .page import (
 )
 from .read_profiles import counter_section, frame_section, kernel_section, table_sections
 from .read_tables import (
+    cut_table,
     device_section,
     figure_section,
     gap_section,
     iteration_section,
     lane_section,
+    name_column,
     operator_section,
     overhead_section,
     partition_section,
@@ -55,6 +57,8 @@ __all__ = ["difference_page", "read_headline", "read_page"]
 MOST = 10
 #: Columns of the place on the page; names of kernels can be thousands of characters long.
 _PLACE = 120
+#: What a file says of the run: so many lines of it.
+_FACTS = 30
 
 
 def read_page(report: ReadReport, *, most: int = MOST) -> Page:
@@ -208,8 +212,13 @@ def _other(found: TraceFinding) -> Item:
 def _files(report: ReadReport) -> Section:
     rows = [Pair(label="format", cell=words(report.format), note=report.tool)]
     rows += [Pair(label="file", cell=words(name), note=_skew(report, name)) for name in report.files]
-    rows += [Pair(label=name, cell=words(text)) for name, text in report.facts.items()]
-    return Section(title="What was read", blocks=(Pairs(rows=tuple(rows)),))
+    blocks: list[Block] = [Pairs(rows=tuple(rows))]
+    if report.facts:
+        facts = ((words(name), words(text, "empty")) for name, text in report.facts.items())
+        blocks.append(
+            cut_table("what the file says of the run", (name_column("name"), Column(title="value", flexible=True, weight=20)), facts, _FACTS)
+        )
+    return Section(title="What was read", blocks=tuple(blocks))
 
 
 def _skew(report: ReadReport, name: str) -> str:

@@ -39,6 +39,8 @@ LAST: tuple[Rule, ...] = (cold_start,)
 _BUSY = 0.9
 #: A gain that nobody would notice.
 _LEAST_GAIN = 1.02
+#: The part of an unexplained share that it is weighed with, as in a diagnosis of a program.
+_UNNAMED = 0.3
 
 
 def findings_of(report: ReadReport) -> tuple[tuple[TraceFinding, ...], bool | None]:
@@ -65,9 +67,12 @@ def _limits(finding: TraceFinding) -> bool:
 
 
 def _worth(finding: TraceFinding) -> float:
-    """What the best action would give, as a share of the time: the geometric middle of its gain."""
+    """What the best action would give, as a share of the time: the geometric middle of its gain.
+
+    Of what has no action a third might go: a small waste with a name must not pass for the bottleneck beside a large one that has none.
+    """
     gains = [math.sqrt(action.speedup[0] * action.speedup[1]) for action in finding.actions]
-    return 1.0 - 1.0 / max(gains) if gains else 0.0
+    return 1.0 - 1.0 / max(gains) if gains else _UNNAMED * finding.share
 
 
 def _numbered(found: list[TraceFinding]) -> tuple[TraceFinding, ...]:

@@ -67,7 +67,7 @@ def packed(timeline: Timeline, report: ReadReport, detail: Detail) -> str:
     lane = np.full(len(timeline.tracks), -1, dtype=np.int64)
     lane[chosen] = np.arange(len(chosen))
     shown = lane[timeline.track.values]
-    inside = np.flatnonzero((shown >= 0) & (start >= 0) & (start <= end - origin))
+    inside = np.flatnonzero((shown >= 0) & (start + duration >= 0) & (start <= end - origin))
     kept = _longest(inside, duration, detail.events)
     up = parents(timeline)
     columns: dict[str, NDArray[Any]] = {

@@ -5,14 +5,14 @@ Decides what stands where and how much of the timeline fits under the size that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ridgeline.core import Profile, ReadReport, Timeline
+from ridgeline.core import Profile, ReadReport, Stacks, Timeline
+from ridgeline.timeline.call_tree import call_tree
 
 from ..blocks import block_html
+from ..flame import flame_block, flame_script, flame_style
 from ..page import Page, Section
 from ..read_page import read_page
-from .drawn_timeline import DETAILS, packed
+from .drawn_timeline import DETAILS, Detail, packed
 from .markup import Markup, tag, text
 from .shell import anchor, asset, contents, document
 from .verdict import headline
@@ -32,25 +32,41 @@ def trace_report(report: ReadReport, profile: Profile | None = None) -> str:
         report: what was found; lists are cut to some hundred rows, and say so.
         profile: what it was found in, for the drawings; without it there are only the tables.
     """
-    timeline = profile.timeline if profile is not None else None
     written = ""
     for most, detail in zip((_ROWS, _ROWS, 50, 20), DETAILS, strict=True):
-        data = packed(timeline, report, detail) if timeline is not None and len(timeline) else ""
-        written = _written(read_page(report, most=most), report, timeline, data)
+        drawn = _drawings(report, profile, detail) if profile is not None else {}
+        written = _written(read_page(report, most=most), report, drawn)
         if len(written.encode()) < MOST_BYTES:
             break
     return written
 
 
-def _written(found: Page, report: ReadReport, timeline: Timeline | None, data: str) -> str:
-    drawn = [_timeline(report, timeline, data)] if timeline is not None and data else []
+def _drawings(report: ReadReport, profile: Profile, detail: Detail) -> dict[str, Markup]:
+    """Title of a section → its drawing."""
+    found = {}
+    timeline = profile.timeline
+    if timeline is not None and len(timeline):
+        found["Timeline"] = _timeline(timeline, packed(timeline, report, detail), detail)
+    stacks: Stacks | list[Stacks] = [one for one in profile.stacks if (one.measure, one.unit) == (report.measure, report.unit)]
+    caption = "flame graph"
+    if not stacks and timeline is not None and 0 < len(timeline) <= detail.events:
+        stacks, caption = call_tree(timeline), "own time of the events, below those that they lie in"
+    if stacks:
+        block = flame_block(stacks, caption=caption, most=max(500, detail.events // 10))
+        found["Flame graph"] = tag("section", tag("h2", text("Flame graph"), id="flame-graph"), block, aria_labelledby="flame-graph")
+    return found
+
+
+def _written(found: Page, report: ReadReport, drawn: dict[str, Markup]) -> str:
+    # The answers, then what they are drawn from, then the numbers.
+    count = sum(section.title in ("Verdict", "What to do") for section in found.sections)
     first, *rest = (_section(section) for section in found.sections)
-    script = Markup("\n".join(asset(name) for name in ("report.js", "timeline.js")))
-    return document(found, _masthead(found, report), [first, contents(_titles(found, drawn)), *drawn, *rest], script, asset("timeline.css"))
-
-
-def _titles(found: Page, drawn: Sequence[Markup]) -> Sequence[Section]:
-    return [*([Section(title="Timeline", blocks=())] if drawn else []), *found.sections]
+    titles = [*(Section(title=title, blocks=()) for title in drawn), *found.sections]
+    script = Markup("\n".join((asset("report.js"), asset("timeline.js"), flame_script())))
+    style = Markup(asset("timeline.css") + "\n" + flame_style())
+    return document(
+        found, _masthead(found, report), [first, contents(titles), *rest[: count - 1], *drawn.values(), *rest[count - 1 :]], script, style
+    )
 
 
 def _masthead(found: Page, report: ReadReport) -> Markup:
@@ -65,7 +81,7 @@ def _section(section: Section) -> Markup:
     return tag("section", tag("h2", text(section.title), id=anchor(section.title)), blocks, aria_labelledby=anchor(section.title))
 
 
-def _timeline(report: ReadReport, timeline: Timeline, data: str) -> Markup:
+def _timeline(timeline: Timeline, data: str, detail: Detail) -> Markup:
     """The drawing with its controls; the tables beside hold the numbers, so that nobody needs to see it."""
     buttons = [
         tag("button", text(label), type="button", data_key=key) for label, key in (("+", "+"), ("−", "-"), ("◀", "a"), ("▶", "d"), ("All", "Home"))
@@ -85,7 +101,7 @@ def _timeline(report: ReadReport, timeline: Timeline, data: str) -> Markup:
     return tag(
         "section",
         tag("h2", text("Timeline"), id="timeline-title"),
-        tag("p", text(help_text + _left_out(timeline)), class_="sub"),
+        tag("p", text(help_text + _left_out(timeline, detail)), class_="sub"),
         Markup(controls.replace("<div", '<div class="controls"', 1)),
         tag("p", text("\u00a0"), class_="readout", role="status"),
         canvas,
@@ -95,6 +111,7 @@ def _timeline(report: ReadReport, timeline: Timeline, data: str) -> Markup:
     )
 
 
-def _left_out(timeline: Timeline) -> str:
-    most = DETAILS[0].events
-    return f" Of {len(timeline)} events the longest are drawn one by one, the others as how busy their lane was." if len(timeline) > most else ""
+def _left_out(timeline: Timeline, detail: Detail) -> str:
+    if len(timeline) <= detail.events:
+        return ""
+    return f" Of {len(timeline)} events the longest {detail.events} are drawn one by one, the others as how busy their lane was."
