@@ -147,7 +147,7 @@ class Database:
     def _told(self, table: str) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, sqlite3.Warning) as error:
+        except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError) as error:  # the last: names of columns that are no text
             raise self._source.damaged(
                 "a whole SQLite database", f"table {table}: {error}", "it is damaged, or cut short: export it again"
             ) from error

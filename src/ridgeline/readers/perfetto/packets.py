@@ -164,7 +164,7 @@ class Reading:
     def _key(self, sequence: _Sequence, event: Event) -> object:
         """The lane of an event: its track, or (older writers) its thread, or one of its own where it is asynchronous."""
         track = event.track or sequence.track
-        if track and (event.legacy is None or event.legacy.phase not in _ASYNCHRONOUS):
+        if track and (event.legacy is None or not (event.legacy.thread or event.legacy.phase in _ASYNCHRONOUS)):
             return track
         process, thread = sequence.thread
         if event.legacy is None:
