@@ -77,7 +77,7 @@ def _decimal(rows: Sequence[Row]) -> Decimal:
     deciding = Deciding()
     for row in rows:
         for field in row.fields:
-            deciding.hear(_plain(field)[0], f"line {row.line}")
+            deciding.hear(_plain(field)[0].strip(), row.line)
     return "," if set(deciding.seen) == {","} else "."
 
 

@@ -35,7 +35,10 @@ def number(text: str, decimal: Decimal) -> float | None:
     text = text.strip()
     if len(text) > _LONGEST or not _FORMS[decimal].fullmatch(text):
         return None
-    value = float(text.translate(_SEPARATORS[decimal]))
+    if decimal == "." and "," in text:
+        text = text.replace(",", "")
+    # Most numbers have nothing else in them.
+    value = float(text if decimal == "." and text.isascii() and " " not in text and "'" not in text else text.translate(_SEPARATORS[decimal]))
     return value if math.isfinite(value) else None
 
 
@@ -48,28 +51,29 @@ class Deciding:
     """Hears the numbers of a file and says which sign is the decimal one.
 
     Attributes:
-        seen: sign → (text, place) of the first number that can be read with that decimal sign only.
-        open: (text, place) of the first that can be read in both ways, if any.
-        whole: sign → (text, place) of the first that would be no whole number under the other sign, though it counts something.
+        seen: sign → (text, line) of the first number that can be read with that decimal sign only.
+        open: (text, line) of the first that can be read in both ways, if any.
+        whole: sign → (text, line) of the first that would be no whole number under the other sign, though it counts something.
     """
 
     def __init__(self) -> None:
-        self.seen: dict[Decimal, tuple[str, str]] = {}
-        self.whole: dict[Decimal, tuple[str, str]] = {}
-        self.open: tuple[str, str] | None = None
+        self.seen: dict[Decimal, tuple[str, int]] = {}
+        self.whole: dict[Decimal, tuple[str, int]] = {}
+        self.open: tuple[str, int] | None = None
 
-    def hear(self, text: str, place: str, *, counts: bool = False) -> None:
+    def hear(self, text: str, line: int, *, counts: bool = False) -> None:
         """Take note of a number; `counts` says that it can only be a whole one."""
         if not ("," in text or "." in text) or len(text) > _LONGEST:
             return
-        text = text.strip()
+        if any(_FORMS[sign].fullmatch(text) for sign in self.seen):
+            return  # it asks for no other sign than the one that is known
         fits: list[Decimal] = [sign for sign, form in _FORMS.items() if form.fullmatch(text)]
         if len(fits) == 1:
-            self.seen.setdefault(fits[0], (text, place))
+            self.seen.setdefault(fits[0], (text, line))
         elif len(fits) == 2:
-            self.open = self.open or (text, place)
+            self.open = self.open or (text, line)
             if counts:
-                self.whole.setdefault("." if "," in text else ",", (text, place))
+                self.whole.setdefault("." if "," in text else ",", (text, line))
 
     def decimal(self) -> Decimal | None:
         """The decimal sign; `None` where the numbers do not tell, or contradict one another (see `why`)."""
@@ -83,5 +87,5 @@ class Deciding:
         for found in (self.seen, self.whole):
             if len(found) > 1:
                 (one, there), (other, yonder) = found["."], found[","]
-                return f"{one!r} in {there} has another decimal sign than {other!r} in {yonder}"
-        return f"{self.open[0]!r} in {self.open[1]} may be a thousand times as much: nothing in the file tells" if self.open else "no numbers"
+                return f"{one!r} in line {there} has another decimal sign than {other!r} in line {yonder}"
+        return f"{self.open[0]!r} in line {self.open[1]} may be a thousand times as much: nothing in the file tells" if self.open else "no numbers"

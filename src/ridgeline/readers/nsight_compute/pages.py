@@ -9,13 +9,14 @@ over the launches). Lines before, between and after them are the program's own o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from sys import intern
-from typing import NamedTuple
 
 from ridgeline.readers.delimited import Columns, Row, RowReader, delimiter_of
 from ridgeline.readers.source import Source
+from ridgeline.readers.written_numbers import Deciding
 
-__all__ = ["Launch", "Pages", "Text", "gather", "is_header"]
+from .scales import counted
+
+__all__ = ["Key", "Launch", "Pages", "gather", "head", "header_of"]
 
 #: Columns that say which launch it is, and nothing of what was counted.
 _IDENTITY = (
@@ -25,30 +26,26 @@ _IDENTITY = (
 _RANGES = ("Domain:", "Push/Pop_Range", "Start/Stop_Range")
 _VALUES = ("Metric Value", "Average")
 _KERNEL = "Kernel Name"
+_NONE = frozenset({"", "n/a", "(!) n/a", "nan", "-nan", "inf", "-inf", "none", "(!) nan"})
 
 
-class Text(NamedTuple):
-    """A metric of a launch as it is written: value, unit, section (empty on the raw page), line."""
-
-    value: str
-    unit: str
-    section: str
-    line: int
+#: Metric and the unit that is written with it.
+Key = tuple[str, str]
 
 
 class Launch:
     """One launch, or one row of a summary.
 
     Attributes:
-        identity: column → text, of the columns that say which launch it is.
-        texts: (metric, unit) → how it is written.
+        identity: column → text, of the columns that say which launch it is; line: where it begins.
+        texts: metric → its value as it is written.
     """
 
-    __slots__ = ("identity", "texts")
+    __slots__ = ("identity", "line", "texts")
 
-    def __init__(self, identity: dict[str, str]) -> None:
-        self.identity = identity
-        self.texts: dict[tuple[str, str], Text] = {}
+    def __init__(self, identity: dict[str, str], line: int) -> None:
+        self.identity, self.line = identity, line
+        self.texts: dict[Key, str] = {}
 
 
 class Pages:
@@ -57,7 +54,7 @@ class Pages:
     Attributes:
         launches: in the order of the file.
         without_units: whether a raw page had no row of units; summed: whether there is a summary.
-        tables: headers so far.
+        tables: headers so far; deciding: what the numbers tell of their decimal sign.
         left_out: reason → how many lines or values are in no launch, and the line of the first.
     """
 
@@ -66,6 +63,9 @@ class Pages:
         self.without_units = False
         self.summed = False
         self.tables = 0
+        self.deciding = Deciding()
+        self._keys: dict[Key, Key] = {}
+        self._counted: dict[Key, bool] = {}
         self._found: dict[tuple[int, tuple[str, ...]], Launch] = {}
         self.left_out: dict[str, tuple[int, int]] = {}
 
@@ -74,12 +74,32 @@ class Pages:
         count, first = self.left_out.get(reason, (0, line))
         self.left_out[reason] = (count + 1, first)
 
-    def launch(self, key: tuple[str, ...], identity: dict[str, str]) -> Launch:
+    def key(self, metric: str, unit: str) -> Key:
+        """A metric with its unit, one object for all launches."""
+        key = self._keys.setdefault((metric, unit), (metric, unit))
+        if key not in self._counted:
+            self._counted[key] = counted(metric, unit)
+        return key
+
+    def keep(self, launch: Launch, key: Key, value: str, line: int) -> None:
+        """A value of a launch, as it is written; what is none is counted."""
+        if value.lower() in _NONE:
+            self.leave_out("metrics that the tool gives no number for (n/a)", line)
+            return
+        first = launch.texts.setdefault(key, value)
+        if first is value:
+            if "," in value or "." in value:
+                self.deciding.hear(head(value), line, counts=self._counted[key] and not self.summed)
+        elif first != value:
+            # The same metric stands in several sections, with one value; another one is of a second pass over the same launch.
+            self.leave_out("another value of the same metric and launch", line)
+
+    def launch(self, key: tuple[str, ...], identity: dict[str, str], line: int) -> Launch:
         """The launch of that identity in the table at hand."""
         place = (self.tables, key)
         found = self._found.get(place)
         if found is None:
-            found = self._found[place] = Launch(identity)
+            found = self._found[place] = Launch(identity, line)
             self.launches.append(found)
         return found
 
@@ -133,11 +153,10 @@ class _Table:
         self._identity = [(name, place) for name in _IDENTITY[:-1] if (place := columns.where(name)) is not None]
         known = {place for _, place in self._identity}
         ranges = {place for place, name in enumerate(columns.names) if any(part in name for part in _RANGES)}
-        self._metrics = [(place, intern(name)) for place, name in enumerate(columns.names) if name and place not in known | ranges]
-        self._units: list[str] | None = None
-        self._value = columns.where(*_VALUES)
+        self._metrics = [(place, name) for place, name in enumerate(columns.names) if name and place not in known | ranges]
+        self._keys: list[tuple[int, Key]] | None = None
         # Without its last columns (rule texts) a row of the details page is whole; one of the raw page needs them all.
-        self._least = (max(columns.where("Metric Name") or 0, self._value or 0) if self._long else len(columns.names) - 1) + 1
+        self._least = (max(columns.where("Metric Name") or 0, columns.where(*_VALUES) or 0) if self._long else len(columns.names) - 1) + 1
         self._number = columns.where("ID")
         pages.summed |= "Invocations" in columns
 
@@ -154,10 +173,11 @@ class _Table:
             if any(field.strip() for field in fields) and not fields[0].startswith("=="):
                 self._pages.leave_out("lines between the rows that are no row of the table", row.line)
             return
-        if not self._long and self._units is None:
-            self._units = list(fields) if self._is_units(fields) else [""] * len(self._columns.names)
-            self._pages.without_units |= not self._is_units(fields)
-            if self._is_units(fields):
+        if not self._long and self._keys is None:
+            units = fields if self._is_units(fields) else [""] * len(self._columns.names)
+            self._keys = [(place, self._pages.key(name, units[place].strip())) for place, name in self._metrics]
+            self._pages.without_units |= units is not fields
+            if units is fields:
                 return
         (self._metric if self._long else self._launch)(row)
 
@@ -165,28 +185,26 @@ class _Table:
         """The row of units has nothing in the columns that say which launch it is."""
         return not self._long and not any(fields[place].strip() for _, place in self._identity if place < len(fields))
 
-    def _at(self, fields: Sequence[str]) -> Launch:
-        key = tuple(fields[place] for _, place in self._identity)
-        return self._pages.launch(key, {name: fields[place].strip() for name, place in self._identity})
+    def _at(self, row: Row) -> Launch:
+        key = tuple(row.fields[place] for _, place in self._identity)
+        return self._pages.launch(key, {name: row.fields[place].strip() for name, place in self._identity}, row.line)
 
     def _metric(self, row: Row) -> None:
         name = self._columns.text(row.fields, "Metric Name")
         if not name:
             self._pages.leave_out("rows with the tool's own advice, which is text", row.line)
             return
-        assert self._value is not None
-        unit, section = self._columns.text(row.fields, "Metric Unit"), self._columns.text(row.fields, "Section Name")
-        self._keep(self._at(row.fields), name, Text(row.fields[self._value].strip(), intern(unit), intern(section), row.line))
+        key = self._pages.key(name, self._columns.text(row.fields, "Metric Unit"))
+        self._pages.keep(self._at(row), key, self._columns.text(row.fields, *_VALUES), row.line)
 
     def _launch(self, row: Row) -> None:
-        launch, units = self._at(row.fields), self._units
-        assert units is not None
-        for place, name in self._metrics:
-            if row.fields[place].strip():
-                self._keep(launch, name, Text(row.fields[place].strip(), intern(units[place].strip()), "", row.line))
+        launch, keep = self._at(row), self._pages.keep
+        for place, key in self._keys or ():
+            # A cell without anything is of a metric that was not asked for in this launch.
+            if row.fields[place]:
+                keep(launch, key, row.fields[place].strip(), row.line)
 
-    def _keep(self, launch: Launch, name: str, text: Text) -> None:
-        first = launch.texts.setdefault((intern(name), text.unit), text)
-        if first is not text and first.value != text.value:
-            # The same metric stands in several sections, with one value; another one is of a second pass over the same launch.
-            self._pages.leave_out("another value of the same metric and launch", text.line)
+
+def head(text: str) -> str:
+    """The value of a metric with instances, which stand behind it in brackets: `12 (3; 4; 5)`."""
+    return text.partition(" (")[0] if text.endswith(")") else text
