@@ -7,7 +7,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from ridgeline.core import Column, Figure, Links, ReadReport, Timeline, Track
 from ridgeline.timeline.figures import figures
@@ -41,6 +41,7 @@ def by_name(t: Timeline) -> dict[str, Figure]:
     return {figure.name: figure for figure in figures(report_of(t), t)}
 
 
+@settings(deadline=None)
 @given(timelines())
 def test_every_share_is_its_numerator_by_its_denominator(t: Timeline) -> None:
     report = report_of(t)

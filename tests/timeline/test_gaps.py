@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from ridgeline.core import DEVICE_WORK, Gap, Timeline
 from ridgeline.timeline.gaps import BECAUSE, gaps, idle_because
@@ -101,6 +101,7 @@ def test_the_longest_come_first_and_all_are_counted() -> None:
     assert gaps(timeline_of(rows), most=0) == ((), 4)
 
 
+@settings(deadline=None)
 @given(timelines())
 def test_gaps_are_what_is_idle_and_no_more(t: Timeline) -> None:
     found, count = gaps(t, most=10**6)
@@ -113,6 +114,7 @@ def test_gaps_are_what_is_idle_and_no_more(t: Timeline) -> None:
         assert all(0 <= gap.covered_share <= 1 and gap.because in BECAUSE for gap in mine)
 
 
+@settings(deadline=None)
 @given(timelines(most=8))
 def test_what_fills_a_gap_agrees_with_asking_at_every_tick(t: Timeline) -> None:
     """With one thread, and by the words of the kinds alone; what lies in what is asked of `parents`, which has its own second path."""

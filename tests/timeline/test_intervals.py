@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import UsageError
@@ -44,12 +44,14 @@ def test_touching_intervals_become_one() -> None:
     assert (starts.tolist(), ends.tolist()) == ([0], [5])
 
 
+@settings(deadline=None)
 @given(INTERVALS)
 def test_agrees_with_marking_every_tick(intervals: list[tuple[int, int]]) -> None:
     marked = {tick for start, length in intervals for tick in range(start, start + length)}
     assert union_length(*split(intervals)) == len(marked)
 
 
+@settings(deadline=None)
 @given(INTERVALS)
 def test_is_at_most_the_sum_and_the_span(intervals: list[tuple[int, int]]) -> None:
     starts, ends = split(intervals)
@@ -59,6 +61,7 @@ def test_is_at_most_the_sum_and_the_span(intervals: list[tuple[int, int]]) -> No
     assert union >= max((length for _, length in intervals), default=0)
 
 
+@settings(deadline=None)
 @given(INTERVALS, st.randoms(use_true_random=False))
 def test_order_does_not_matter(intervals: list[tuple[int, int]], random: object) -> None:
     shuffled = list(intervals)
@@ -66,6 +69,7 @@ def test_order_does_not_matter(intervals: list[tuple[int, int]], random: object)
     assert union_length(*split(shuffled)) == union_length(*split(intervals))
 
 
+@settings(deadline=None)
 @given(INTERVALS, st.integers(1, 1000), st.integers(-(10**15), 10**15))
 def test_scales_with_the_tick_and_ignores_the_origin(intervals: list[tuple[int, int]], factor: int, origin: int) -> None:
     starts, ends = split(intervals)
@@ -73,6 +77,7 @@ def test_scales_with_the_tick_and_ignores_the_origin(intervals: list[tuple[int, 
     assert moved == factor * union_length(starts, ends)
 
 
+@settings(deadline=None)
 @given(INTERVALS)
 def test_merged_intervals_are_disjoint_sorted_and_as_long(intervals: list[tuple[int, int]]) -> None:
     starts, ends = merge(*split(intervals))
@@ -109,6 +114,7 @@ def all_of(merged: tuple[np.ndarray, np.ndarray]) -> set[int]:
     return {tick for start, end in zip(*(part.tolist() for part in merged), strict=True) for tick in range(start, end)}
 
 
+@settings(deadline=None)
 @given(INTERVALS, INTERVALS)
 def test_common_and_remaining_parts_agree_with_marking_every_tick(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> None:
     a, b = merge(*split(one)), merge(*split(other))
@@ -118,6 +124,7 @@ def test_common_and_remaining_parts_agree_with_marking_every_tick(one: list[tupl
     assert overlap_length(a, b) + int((subtract(a, b)[1] - subtract(a, b)[0]).sum()) == union_length(*split(one))
 
 
+@settings(deadline=None)
 @given(INTERVALS)
 def test_what_is_covered_twice_agrees_with_counting_at_every_tick(intervals: list[tuple[int, int]]) -> None:
     counts = [tick for start, length in intervals for tick in range(start, start + length)]
@@ -125,12 +132,14 @@ def test_what_is_covered_twice_agrees_with_counting_at_every_tick(intervals: lis
     assert all_of(twice_covered(starts, ends)) == {tick for tick in counts if counts.count(tick) > 1}
 
 
+@settings(deadline=None)
 @given(INTERVALS, st.lists(st.integers(-250, 300), max_size=9))
 def test_what_is_covered_before_a_tick_agrees_with_counting(intervals: list[tuple[int, int]], ticks: list[int]) -> None:
     found = covered_before(merge(*split(intervals)), ticks).tolist()
     assert found == [sum(tick < at for tick in marked(intervals)) for at in ticks]
 
 
+@settings(deadline=None)
 @given(GROUPED, st.sampled_from([1, 2**54]))
 def test_groups_are_merged_as_if_each_were_alone(rows: list[tuple[int, int, int]], factor: int) -> None:
     groups = np.array([row[0] for row in rows], dtype=np.int64)

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from ridgeline.core import DEVICE_WORK, Column, OperatorUse, Timeline
 from ridgeline.timeline.nesting import parents
@@ -46,6 +46,7 @@ def test_threads_at_once_count_once_in_the_share() -> None:
     assert use_of(t, "op").own_s == pytest.approx(180e-9)
 
 
+@settings(deadline=None)
 @given(timelines())
 def test_uses_agree_with_marking_every_tick(t: Timeline) -> None:
     up = parents(t)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import DEVICE_WORK, Timeline
@@ -46,6 +46,7 @@ def test_no_operator_has_no_overhead() -> None:
     assert overhead(timeline_of([])) is None
 
 
+@settings(deadline=None)
 @given(timelines())
 def test_overhead_agrees_with_marking_every_tick(t: Timeline) -> None:
     found = overhead(t)
@@ -144,6 +145,7 @@ def test_layers_that_repeat_within_steps_are_not_the_steps() -> None:
     assert int(found.start[1] - found.start[0]) == 18 * 11
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 2), max_size=40))
 def test_the_repeated_end_agrees_with_trying_every_period(names: list[int]) -> None:
     best = (0, 0)

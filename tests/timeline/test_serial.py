@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from ridgeline.core import Timeline, Track
 from ridgeline.timeline.serial import serial_pairs
@@ -88,6 +88,7 @@ def test_seconds_are_those_of_an_iteration_where_there_are_some() -> None:
     assert {round(pair.first_s * 1e9), round(pair.second_s * 1e9), round(pair.saved_s * 1e9)} == {28, 18}
 
 
+@settings(deadline=None)
 @given(timelines(most=30, span=60))
 def test_no_more_is_saved_than_the_shorter_one_takes(t: Timeline) -> None:
     busy = sum(len(ticks_of(t, i)) for i in range(len(t))) * 1e-9

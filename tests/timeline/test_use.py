@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from ridgeline.core import DEVICE_WORK, Timeline
 from ridgeline.timeline.use import device_uses, lane_uses, left_out, window_of
@@ -54,6 +54,7 @@ def test_the_window_is_not_stretched_by_ranges_that_somebody_named() -> None:
     assert window_of(timeline_of([(HOST, "annotation", "all", -500, 900)])) == (-500, 900)
 
 
+@settings(deadline=None)
 @given(timelines())
 def test_use_agrees_with_marking_every_tick(t: Timeline) -> None:
     uses = {use.name: use for use in device_uses(t)}
@@ -73,6 +74,7 @@ def test_use_agrees_with_marking_every_tick(t: Timeline) -> None:
         assert 0 <= use.idle_share <= 1
 
 
+@settings(deadline=None)
 @given(timelines())
 def test_lanes_agree_with_marking_every_tick(t: Timeline) -> None:
     lanes = {lane.name: lane for lane in lane_uses(t)}

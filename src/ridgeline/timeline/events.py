@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import DEVICE_WORK, EVENT_KINDS, LINK_KINDS, Timeline, UsageError
 
-__all__ = ["HOST_ACTIVITY", "Events", "devices_of", "event_devices", "events_of", "is_kind", "is_work", "links_of", "summed", "window_of"]
+__all__ = ["HOST_ACTIVITY", "Events", "devices_of", "event_devices", "events_of", "is_kind", "is_work", "links_of", "window_of"]
 
 #: What a host does while it is at work (waiting and naming are neither).
 HOST_ACTIVITY = ("operator", "python", "runtime", "input", "other")
@@ -82,13 +82,6 @@ def links_of(t: Timeline, *kinds: str) -> tuple[NDArray[np.int64], NDArray[np.in
     else:
         keep = np.array([kind in kinds for kind in LINK_KINDS])[t.links.kind.values]
     return t.links.source.values[keep].astype(np.int64), t.links.target.values[keep].astype(np.int64)
-
-
-def summed(groups: NDArray[Any], values: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Exact sums of whole numbers by group, shape (count,)."""
-    out = np.zeros(count, dtype=np.int64)
-    np.add.at(out, groups, values)
-    return out
 
 
 def window_of(t: Timeline) -> tuple[int, int]:

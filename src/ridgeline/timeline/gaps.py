@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from ridgeline.core import DEVICE_WORK, EVENT_KINDS, Gap, Timeline
 
-from .events import Events, devices_of, events_of, is_kind, is_work, links_of, summed, window_of
+from .events import Events, devices_of, events_of, is_kind, is_work, links_of, window_of
+from .grouping import distinct, numbered, summed
 from .intervals import Ticks, intersect
 from .nesting import ancestors, inside_of, own_pieces, parents
 from .use import work_of_devices
@@ -79,7 +80,7 @@ def idle_because(t: Timeline, up: Ticks | None = None) -> dict[str, dict[str, fl
         return {}
     fill = _fill(t, events, idle, up)
     found: dict[str, dict[str, float]] = {}
-    for device in np.unique(idle.device).tolist():
+    for device in distinct(idle.device).tolist():
         ticks = fill.classes[idle.device == device].sum(axis=0)
         found[names[device]] = {BECAUSE[at]: int(ticks[at]) * t.tick_s for at in np.argsort(-ticks, kind="stable").tolist() if ticks[at]}
     return found
@@ -163,7 +164,7 @@ class _Waits:
         """Device → the least time from the beginning of a call to that of its work: nothing on it ever began sooner."""
         device = devices_of(self._t)[1][self._events.track[piece]]
         took = self._events.start[piece] - self._events.start[call]
-        return {int(at): max(int(took[device == at].min()), 0) for at in np.unique(device)}
+        return {int(at): max(int(took[device == at].min()), 0) for at in distinct(device)}
 
     def of(self, idle: _Idle, index: int) -> str:
         """In the words of `Gap.waiting_for`."""
@@ -217,13 +218,13 @@ def _fill(t: Timeline, events: Events, idle: _Idle, up: Ticks | None) -> _Fill:
     """What the threads of the gaps did in them: the innermost event at each moment."""
     up = parents(t) if up is None else up
     launching = _launching(t, events, up)
-    found = [_fill_of_thread(t, events, idle, up, thread, launching) for thread in np.unique(idle.thread[idle.thread >= 0]).tolist()]
+    found = [_fill_of_thread(t, events, idle, up, thread, launching) for thread in distinct(idle.thread[idle.thread >= 0]).tolist()]
     gap, kind, name, ticks = (np.concatenate([part[at] for part in found]) if found else np.zeros(0, dtype=np.int64) for at in range(4))
     width = len(BECAUSE)
     classes = summed(gap * width + kind, ticks, len(idle.start) * width).reshape(-1, width)
     classes[:, _UNKNOWN] += idle.end - idle.start - classes.sum(axis=1)
     keys = (gap * width + kind) * max(len(t.strings), 1) + name
-    unique, place = np.unique(keys, return_inverse=True)
+    unique, place = numbered(keys)
     names = max(len(t.strings), 1)
     return _Fill(classes, unique // (names * width), unique // names % width, unique % names, summed(place, ticks, len(unique)))
 
@@ -247,7 +248,7 @@ def _fill_of_thread(t: Timeline, events: Events, idle: _Idle, up: Ticks, thread:
     """(gap, class, name, ticks) of what one thread did in the gaps that are its."""
     mine = np.flatnonzero(idle.thread == thread)
     # Gaps of two devices overlap: one device after the other, so that the gaps are in order and apart.
-    found = [_fill_of_device(t, events, idle, up, thread, launching, mine[idle.device[mine] == device]) for device in np.unique(idle.device[mine])]
+    found = [_fill_of_device(t, events, idle, up, thread, launching, mine[idle.device[mine] == device]) for device in distinct(idle.device[mine])]
     gap, kind, name, ticks = (np.concatenate([part[at] for part in found]) for at in range(4))
     return gap, kind, name, ticks
 
@@ -281,7 +282,7 @@ def _clock_of(t: Timeline, events: Events, idle: _Idle, mine: Ticks) -> str:
 
 def _classes(events: Events, up: Ticks, launching: _Launching, event: Ticks) -> Ticks:
     """Class of what a thread does when each of the events is the innermost one."""
-    unique, place = np.unique(event, return_inverse=True)
+    unique, place = numbered(event)
     kind = np.full(len(unique), _UNKNOWN, dtype=np.int64)
     dispatching = launching.work[unique] | inside_of(up, launching.work & is_kind(events, "operator"), unique)
     own = {name: events.kind[unique] == EVENT_KINDS.index(name) for name in ("operator", "runtime", "python", "wait")}

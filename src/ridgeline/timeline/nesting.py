@@ -5,8 +5,8 @@ it that ends no sooner. So of equal events the later one in the file lies in the
 nothing lies in it. Events that overlap in part are not nested; both stay. Work in the queue of a device runs beside other work and never in it:
 events of tracks with the role `queue` have neither parent nor children.
 
-Where a track is nested cleanly, the depth of each event is what has begun less what has ended, and its parent the last event before it one level
-up: sorting only. A track with a partial overlap (found because a parent so chosen ends too soon) takes one pass with a stack.
+The outermost events are those that reach further than all before them; each of the others lies in the last of these, and so on level by level, with
+what is left. What is left when the levels no longer thin it out (very deep nesting) takes one pass with a stack.
 """
 
 from __future__ import annotations
@@ -19,28 +19,92 @@ from numpy.typing import NDArray
 from ridgeline.core import Timeline
 
 from .events import Events, events_of
+from .grouping import distinct
 from .intervals import grouped_merge, grouped_union, order_of
 
 __all__ = ["Pieces", "ancestors", "inside_of", "order_by_nesting", "outermost", "own_pieces", "own_ticks", "parents", "partly_overlapping"]
 
 Indices = NDArray[np.int64]
-#: Events that the pass with a stack takes at a time, so that its lists of Python numbers stay small.
-_BLOCK = 1 << 17
+#: Levels from which on a level must take this part of what is left, or the rest is done with a stack; events that it takes at a time, so that its
+#: lists of Python numbers stay small.
+_LEVELS, _PART, _BLOCK = 3, 1 / 8, 1 << 17
 
 
 def parents(t: Timeline) -> Indices:
     """Index of the innermost event around each event on its track, −1 at the top; shape (n,)."""
-    out = np.full(len(t), -1, dtype=np.int64)
-    events = events_of(t)
+    events, up = events_of(t), np.full(len(t), -1, dtype=np.int64)
     nests = np.array([track.role != "queue" for track in t.tracks], dtype=np.bool_)
     chosen = np.flatnonzero(nests[events.track]) if len(t) else np.zeros(0, dtype=np.int64)
     if len(chosen):
         chosen = chosen[order_by_nesting(events.track[chosen], events.start[chosen], events.end[chosen])]
-        sub = Events(events.start[chosen], events.end[chosen], events.kind[chosen], events.name[chosen], events.track[chosen])
-        up = _sorted_parents(sub)
-        inside = up >= 0
-        out[chosen[inside]] = chosen[up[inside]]
-    return out
+        start, end = _apart(events.track[chosen], events.start[chosen], events.end[chosen])
+        _by_level(chosen, start, end, up)
+    return up
+
+
+def _apart(track: NDArray[Any], start: Indices, end: Indices) -> tuple[Indices, Indices]:
+    """Times of sorted events moved so that each track begins after all before it has ended; only their order and what they overlap stays."""
+    first = np.flatnonzero(np.concatenate(([True], track[1:] != track[:-1])))
+    if len(first) == 1:
+        return start, end
+    least, most = start[first], np.maximum.reduceat(end, first)
+    if float((most.astype(np.float64) - least.astype(np.float64)).sum()) + len(first) > 2.0**61:
+        # Places among all times are small, and as good for telling what lies in what.
+        times = distinct(np.concatenate((start, end)))
+        return _apart(track, np.searchsorted(times, start), np.searchsorted(times, end))
+    shift = np.concatenate(([0], np.cumsum(most - least + 1)[:-1])) - least
+    shift = np.repeat(shift, np.diff(np.concatenate((first, [len(track)]))))
+    return start + shift, end + shift
+
+
+def _by_level(index: Indices, start: Indices, end: Indices, up: Indices) -> None:
+    """Parents of events in order, into `up`: the outermost first, then what is left."""
+    around = np.full(len(index), -1, dtype=np.int64)
+    level = 0
+    while len(index):
+        # An event without a length lies in what goes on after its tick only.
+        need = end + (end == start)
+        reach = np.maximum.accumulate(end)
+        before = np.concatenate((start[:1], reach[:-1]))
+        top = need > before
+        top[0] = True
+        up[index[top]] = around[top]
+        inner = ~top
+        if not inner.any():
+            return
+        if level >= _LEVELS and int(top.sum()) < _PART * len(index):
+            _by_stack(index, start, end, around, up)
+            return
+        # The last one before that is outermost and has a length; of those without a length nothing is left behind.
+        tops = np.flatnonzero(top)
+        holder = tops[np.cumsum(top)[inner] - 1]
+        overlap = np.maximum(before[tops] - start[tops], 0)
+        index, around, start, end = index[inner], index[holder], start[inner], end[inner]
+        if overlap.any():
+            # What lies in one of two that overlap must not be taken for a part of what lies in the other.
+            shift = np.zeros(len(top), dtype=np.int64)
+            shift[tops] = np.cumsum(overlap)
+            start, end = start + shift[holder], end + shift[holder]
+        level += 1
+
+
+def _by_stack(index: Indices, start: Indices, end: Indices, around: Indices, up: Indices) -> None:
+    """The same with a stack: the classic search for the nearest earlier one that is as great."""
+    reach: list[int] = []
+    place: list[int] = []
+    for begin in range(0, len(index), _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        found = []
+        for each, first, last, outer in zip(index[block].tolist(), start[block].tolist(), end[block].tolist(), around[block].tolist(), strict=True):
+            need = last if last > first else last + 1
+            while reach and reach[-1] < need:
+                reach.pop()
+                place.pop()
+            found.append(place[-1] if place else outer)
+            if last > first:
+                reach.append(last)
+                place.append(each)
+        up[index[block]] = found
 
 
 def order_by_nesting(track: NDArray[Any], start: Indices, end: Indices) -> NDArray[np.intp]:
@@ -52,86 +116,6 @@ def order_by_nesting(track: NDArray[Any], start: Indices, end: Indices) -> NDArr
         part = order[among]
         order[among] = part[np.lexsort((-end[part], start[part], track[part]))]
     return order
-
-
-def _sorted_parents(events: Events) -> Indices:
-    """Parents as positions, of events in order."""
-    n = len(events.start)
-    up, depth_tracks = _by_depth(events)
-    inside = up >= 0
-    broken = np.zeros(n, dtype=np.bool_)
-    broken[inside] = events.end[up[inside]] < events.end[inside]
-    broken |= depth_tracks
-    if broken.any():
-        first = np.flatnonzero(np.concatenate(([True], events.track[1:] != events.track[:-1])))
-        last = np.concatenate((first[1:], [n]))
-        dirty = np.add.reduceat(broken, first) > 0
-        for low, high in zip(first[dirty].tolist(), last[dirty].tolist(), strict=True):
-            _by_stack(events.start, events.end, low, high, up)
-    return up
-
-
-def _by_depth(events: Events) -> tuple[Indices, NDArray[np.bool_]]:
-    """(candidate for the parent of each, whether there was none where one must be); right on all tracks without a partial overlap."""
-    start, end, track = events.start, events.end, events.track.astype(np.int64)
-    n = len(start)
-    long = end > start
-    first = np.flatnonzero(np.concatenate(([True], track[1:] != track[:-1])))
-    run = np.repeat(np.arange(len(first)), np.diff(np.concatenate((first, [n]))))
-    begun: Indices = np.cumsum(long, dtype=np.int64) - long
-    ended = _ended_before(run, start, end, long)
-    depth = begun - ended  # both count the tracks before whole, which takes those out again
-    # The last one before, one level up, on the same track: a search among (track, depth, position).
-    level = int(depth.max(initial=0)) + 2
-    order = np.argsort(run * level + depth, kind="stable")
-    order = order[long[order]]
-    if float(len(first)) * level * (n + 1) < 2.0**62:
-        keys = (run[order] * level + depth[order]) * (n + 1) + order
-        wanted = (run * level + depth - 1) * (n + 1) + np.arange(n)
-        at = np.searchsorted(keys, wanted) - 1
-    else:  # pragma: no cover - more than 10^9 events
-        return np.full(n, -1, dtype=np.int64), np.ones(n, dtype=np.bool_)
-    up = np.full(n, -1, dtype=np.int64)
-    inner = depth > 0
-    found = order[np.maximum(at, 0)] if len(order) else np.zeros(n, dtype=np.int64)
-    fits = inner & (at >= 0)
-    fits[fits] = (run[found[fits]] == run[fits]) & (depth[found[fits]] == depth[fits] - 1)
-    up[fits] = found[fits]
-    return up, inner & ~fits
-
-
-def _ended_before(run: Indices, start: Indices, end: Indices, long: NDArray[np.bool_]) -> Indices:
-    """Of the events with a length on the tracks before, all; on its own track, those that ended at or before each start."""
-    groups, ends = run[long], end[long]
-    ends = ends[order_of(groups, ends)]
-    counts = np.bincount(groups, minlength=int(run[-1]) + 1)
-    offset = np.concatenate(([0], np.cumsum(counts)))
-    bounds = np.concatenate(([0], np.cumsum(np.bincount(run))))
-    out = np.empty(len(start), dtype=np.int64)
-    for index in range(len(counts)):
-        mine = slice(bounds[index], bounds[index + 1])
-        out[mine] = offset[index] + np.searchsorted(ends[offset[index] : offset[index + 1]], start[mine], side="right")
-    return out
-
-
-def _by_stack(start: Indices, end: Indices, low: int, high: int, up: Indices) -> None:
-    """Parents of positions low … high − 1, one track, into `up`: the classic search for the nearest earlier one that is as great."""
-    reach: list[int] = []
-    place: list[int] = []
-    for begin in range(low, high, _BLOCK):
-        until = min(begin + _BLOCK, high)
-        found = []
-        for position, (first, last) in enumerate(zip(start[begin:until].tolist(), end[begin:until].tolist(), strict=True), begin):
-            # An event without a length lies in what goes on after its tick only.
-            need = last if last > first else last + 1
-            while reach and reach[-1] < need:
-                reach.pop()
-                place.pop()
-            found.append(place[-1] if place else -1)
-            if last > first:
-                reach.append(last)
-                place.append(position)
-        up[begin:until] = found
 
 
 def own_ticks(t: Timeline, up: Indices | None = None) -> Indices:
@@ -199,26 +183,15 @@ def partly_overlapping(t: Timeline, up: Indices | None = None) -> NDArray[np.boo
     events = events_of(t)
     out = np.zeros(len(t), dtype=np.bool_)
     long = np.flatnonzero(events.end > events.start)
-    if not len(long):
-        return out
-    # Siblings: the same parent, or the same track and none. Tracks are numbered behind the events.
-    group = np.where(up[long] >= 0, up[long], len(t) + events.track[long])
-    order = order_of(group, events.start[long])
-    long, group = long[order], group[order]
-    out[long] = _before_reach(group, events.start[long], events.end[long])
+    if len(long):
+        long = long[order_of(events.track[long], events.start[long])]
+        # Siblings have the same parent, or the same track and none; tracks are numbered behind the events.
+        group = np.where(up[long] >= 0, up[long], len(t) + events.track[long])
+        order = np.argsort(group, kind="stable")
+        long = long[order]
+        start, end = _apart(group[order], events.start[long], events.end[long])
+        out[long[1:]] = start[1:] < np.maximum.accumulate(end)[:-1]
     return out
-
-
-def _before_reach(group: NDArray[Any], start: Indices, end: Indices) -> NDArray[np.bool_]:
-    """Whether each begins before the latest end of those before it in its group; in order of (group, start)."""
-    fresh = np.concatenate(([True], group[1:] != group[:-1]))
-    place = np.unique(end, return_inverse=True)[1]
-    run = np.cumsum(fresh) - 1
-    width = int(place.max()) + 1
-    # Places are small, so that group and place fit one number and one running maximum serves all groups.
-    reach = np.maximum.accumulate(run * width + place) - run * width
-    values = np.unique(end)
-    return np.concatenate(([False], ~fresh[1:] & (start[1:] < values[reach[:-1]]))) if len(start) else fresh
 
 
 def outermost(up: Indices, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -238,10 +211,10 @@ def outermost(up: Indices, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def ancestors(up: Indices, events: Indices) -> NDArray[np.bool_]:
     """Which events are one of those given or have one in them, however deep; shape (n,)."""
     out = np.zeros(len(up), dtype=np.bool_)
-    at = np.unique(events)
+    at = distinct(events)
     while len(at):
         at = at[~out[at]]
         out[at] = True
-        at = np.unique(up[at])
+        at = distinct(up[at])
         at = at[at >= 0]
     return out

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ridgeline.core import EVENT_KINDS, OperatorUse, Timeline
 
-from .events import Events, event_devices, events_of, is_work, links_of, summed, window_of
+from .events import Events, event_devices, events_of, is_work, links_of, window_of
+from .grouping import distinct, numbered, summed
 from .intervals import Ticks, grouped_union
 from .nesting import own_pieces, own_ticks, parents, partly_overlapping
 from .useful import work_of_events
@@ -74,13 +75,15 @@ def operator_uses(t: Timeline, *, most: int | None = None, up: Ticks | None = No
 
 def _grouped(t: Timeline, events: Events) -> _Groups:
     kinds = len(EVENT_KINDS)
-    used, of = np.unique(events.name.astype(np.int64) * kinds + events.kind, return_inverse=True)
-    return _Groups(of.astype(np.int64), used // kinds, used % kinds)
+    used, of = numbered(events.name.astype(np.int64) * kinds + events.kind)
+    return _Groups(of, used // kinds, used % kinds)
 
 
 def _spread(of: Ticks, duration: Ticks, calls: NDArray[np.int64]) -> tuple[Ticks, NDArray[np.float64], Ticks]:
     """(least, median, most) of each group."""
-    ordered = duration[np.lexsort((duration, of))]
+    width = int(duration.max()) + 1
+    fits = float(len(calls)) * width < 2.0**62  # then one number holds group and duration, which sorts several times faster
+    ordered = np.sort(of * width + duration) % width if fits else duration[np.lexsort((duration, of))]
     first = np.cumsum(calls) - calls
     low, high = ordered[first + (calls - 1) // 2], ordered[first + calls // 2]
     return ordered[first], low + (high - low) / 2, ordered[first + calls - 1]
@@ -127,21 +130,21 @@ def _device_ticks(t: Timeline, events: Events, up: Ticks, groups: _Groups) -> Ti
     working = is_work(t, events)[piece]
     call, piece = call[working], piece[working]
     # Numbered in order of time, so that sorting (group, number) puts intervals in order as well.
-    used, number = np.unique(piece, return_inverse=True)
+    used, number = numbered(piece)
     used_order = np.argsort(events.start[used], kind="stable")
     place = np.empty(len(used), dtype=np.int64)
     place[used_order] = np.arange(len(used))
     number, width = place[number], max(len(used), 1)
     keys = [np.zeros(0, dtype=np.int64)]
     while len(call):
-        keys.append(np.unique(groups.of[call] * width + number))
+        keys.append(distinct(groups.of[call] * width + number))
         inner = up[call] >= 0
         call, number = up[call[inner]], number[inner]
-    pairs = np.unique(np.concatenate(keys))
+    pairs = distinct(np.concatenate(keys))
     of, work = pairs // width, used[used_order][pairs % width] if len(used) else pairs
     out = np.full(len(groups.name), -1, dtype=np.int64)
     union = grouped_union(of, events.start[work], events.end[work], len(out))
-    launching = np.unique(of)
+    launching = distinct(of)
     out[launching] = union[launching]
     return out
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Timeline
 
-from .events import Events, events_of, is_kind, is_work, links_of, summed, window_of
+from .events import Events, events_of, is_kind, is_work, links_of, window_of
+from .grouping import numbered, summed
 from .intervals import Ticks, grouped_union, merge, union_length
 from .iterations import iteration_spans
 from .nesting import inside_of, outermost, parents
@@ -105,7 +106,7 @@ def repeats(t: Timeline, *, most: int = 20, up: Ticks | None = None) -> tuple[Re
     events = events_of(t)
     up = parents(t) if up is None else up
     chosen = np.flatnonzero(outermost(up, is_kind(events, "operator")) & (shapes.values >= 0))
-    keys, place = np.unique(events.name[chosen].astype(np.int64) * len(t.strings) + shapes.values[chosen], return_inverse=True)
+    keys, place = numbered(events.name[chosen].astype(np.int64) * len(t.strings) + shapes.values[chosen])
     calls = np.bincount(place, minlength=len(keys))
     ticks = summed(place, (events.end - events.start)[chosen], len(keys))
     spans = iteration_spans(t)
@@ -214,7 +215,7 @@ def conversion_uses(t: Timeline, up: Ticks | None = None) -> tuple[ConversionUse
 
 def _use(t: Timeline, events: Events, kind: str, where: str, chosen: Ticks, of: int) -> ConversionUse:
     low, high = merge(events.start[chosen], events.end[chosen])
-    names, place = np.unique(events.name[chosen], return_inverse=True)
+    names, place = numbered(events.name[chosen].astype(np.int64))
     ticks = grouped_union(place, events.start[chosen], events.end[chosen], len(names))
     return ConversionUse(
         kind=kind,

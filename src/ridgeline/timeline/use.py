@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ridgeline.core import DeviceUse, Excluded, LaneUse, Timeline
 
-from .events import Events, devices_of, events_of, is_kind, is_work, summed, window_of
+from .events import Events, devices_of, events_of, is_kind, is_work, window_of
+from .grouping import summed
 from .intervals import Ticks, grouped_union, merge, overlap_length, twice_covered, union_length
 from .nesting import partly_overlapping
 
