@@ -18,6 +18,7 @@ _HOMES = {
     "gate": "ridgeline.flows.gate",
     "history": "ridgeline.flows.history",
     "probe": "ridgeline.flows.probe",
+    "read": "ridgeline.flows.read",
     "stage": "ridgeline.measurement.stages.stage",
     "BenchReport": "ridgeline.core",
     "Comparison": "ridgeline.core",
@@ -28,13 +29,14 @@ _HOMES = {
     "GateReport": "ridgeline.core",
     "HistoryReport": "ridgeline.core",
     "Quantity": "ridgeline.core",
+    "ReadReport": "ridgeline.core",
     "RidgelineError": "ridgeline.core",
     "Run": "ridgeline.core",
 }
 
 __all__ = [
-    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "RidgelineError", "Run",
-    "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "stage",
+    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "ReadReport", "RidgelineError",
+    "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "read", "stage",
 ]  # fmt: skip
 
 

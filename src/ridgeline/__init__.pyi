@@ -7,6 +7,7 @@ from .core import Facts as Facts
 from .core import GateReport as GateReport
 from .core import HistoryReport as HistoryReport
 from .core import Quantity as Quantity
+from .core import ReadReport as ReadReport
 from .core import RidgelineError as RidgelineError
 from .core import Run as Run
 from .flows.bench import bench as bench
@@ -16,11 +17,12 @@ from .flows.doctor import doctor as doctor
 from .flows.gate import gate as gate
 from .flows.history import history as history
 from .flows.probe import probe as probe
+from .flows.read import read as read
 from .measurement.stages.stage import stage as stage
 
 __all__ = [
-    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "RidgelineError", "Run",
-    "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "stage",
+    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "ReadReport", "RidgelineError",
+    "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "read", "stage",
 ]  # fmt: skip
 
 __version__: str
