@@ -81,7 +81,9 @@ class StackTree:
             if len(function) > most or len(library) > most or (file is not None and len(file) > most):
                 longest = max(len(function), len(library), len(file or ""))
                 raise self._source.damaged(
-                    f"names of at most {most} characters", f"one of {longest} that starts with {(function or library)[:40]!r}", "raise the limit"
+                    f"names of at most {most} characters",
+                    f"one of {longest} that starts with {(function or library)[:40]!r}",
+                    "raise Limits.name_characters",
                 )
             found = self._frames[key] = len(self._keys)
             self._keys.append(key)
@@ -125,7 +127,7 @@ class StackTree:
         """
         most = self._source.limits.depth
         if depth > most:
-            raise self._source.damaged(f"stacks of at most {most} frames", f"one of {depth} or more", "raise the limit with --most-depth")
+            raise self._source.damaged(f"stacks of at most {most} frames", f"one of {depth} or more", "raise Limits.depth of read_profile")
 
     def add(self, node: int, weight: float, measure: str = "", samples: int = 1) -> None:
         """Add a weight (`believable`) of a measure that ended at a node."""

@@ -191,8 +191,16 @@ def _weights(stacks: Stacks) -> _Weights:
         elif lines[place] != frame.line:
             lines[place] = None  # several lines of one function
         of_frame[index] = place
-    own, total = _sums(stacks, of_frame, len(functions))
+    own, total = (_whole_again(sums, stacks.unit) for sums in _sums(stacks, of_frame, len(functions)))
     return _Weights(list(functions), lines, own, total, weight_of(stacks))
+
+
+def _whole_again(sums: Floats, unit: str) -> Floats:
+    """Counts that only the rounding of a split between callers keeps from being whole numbers."""
+    if unit not in ("count", "B", "cycle"):
+        return sums
+    whole = np.rint(sums)
+    return np.where(np.abs(sums - whole) <= 1e-9 * np.maximum(1.0, whole), whole, sums)
 
 
 def _sums(stacks: Stacks, of_frame: NDArray[np.int64], count: int) -> tuple[Floats, Floats]:
