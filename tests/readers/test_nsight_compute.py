@@ -280,3 +280,67 @@ def test_a_header_with_a_quote_left_open_is_refused(tmp_path: Path) -> None:
     path.write_text(SUMMARY.replace('"Maximum","Average"', '"Maxim,"Average"'))
     with pytest.raises(ReadError, match="Kernel Name and Metric Name"):
         read_profile(path, format="nsight-compute")
+
+
+_OLD = (*_IDENTITY[:5], "Kernel Time", "Context", "Stream", *_LONG[-4:])
+
+
+@pytest.mark.parametrize(
+    ("compute", "memory", "rate", "unit", "limit"),
+    [
+        ("SOL SM", "SOL DRAM", "Memory Throughput", "Gbyte/second", "Theoretical Occupancy"),
+        ("SM [%]", "DRAM [%]", "Memory Throughput", "Gbyte/second", "Theoretical Occupancy"),
+        ("Compute (SM) [%]", "DRAM [%]", "Memory Throughput", "Gbyte/second", "Theoretical Occupancy"),
+        ("Compute (SM) Throughput", "DRAM Throughput", "Memory Throughput", "Gbyte/s", "Theoretical Occupancy"),
+        (
+            "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+            "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+            "dram__bytes.sum.per_second",
+            "Gbyte/s",
+            "sm__maximum_warps_per_active_cycle_pct",
+        ),
+        (
+            "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+            "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+            "dram__bytes.sum.per_second",
+            "Gbyte/second",
+            "sm__maximum_warps_per_active_cycle_pct",
+        ),
+    ],
+)
+def test_every_generation_of_names_says_the_same(tmp_path: Path, compute: str, memory: str, rate: str, unit: str, limit: str) -> None:
+    values = [("Duration", "usecond", "12.50"), (compute, "%", "22.30"), (memory, "%", "91.00"), (rate, unit, "607.15"), (limit, "%", "50.00")]
+    rows = [("0", "7", "app", "127.0.0.1", "k", "2020-Nov-30 04:22", "1", "7", "Section", *value) for value in [*values, ("Block Size", "", "256")]]
+    profile = _read(tmp_path, _table([_OLD, *rows]))
+    assert profile.kernels is not None
+    (kernel,) = profile.kernels.kernels
+    assert kernel.figures == pytest.approx({"compute_share": 0.223, "dram_share": 0.91, "dram_byte_per_s": 607.15e9, "occupancy_limit": 0.5})
+    assert (kernel.duration_s, kernel.block) == (12.5e-6, (256,))
+
+
+def test_figures_from_sums_and_from_ratios_agree(tmp_path: Path) -> None:
+    name = "pipe_lsu_mem_global_op_ld"
+    sums = [(f"l1tex__t_sectors_{name}.sum", "sector", "4,194,304"), (f"l1tex__t_requests_{name}.sum", "", "131,072"), ("a__b.pct", "%", "1.5")]
+    ratio = [(f"l1tex__average_t_sectors_per_request_{name}.ratio", "sector/request", "32"), ("a__b.pct", "%", "1.5")]
+    found = [_read(tmp_path, _table([_LONG, *_details(*metrics)])).kernels for metrics in (sums, ratio)]
+    assert [table.kernels[0].figures["sectors_per_request"] for table in found if table is not None] == [32, 32]
+
+
+def test_operations_count_a_fused_one_twice(tmp_path: Path) -> None:
+    rows = [
+        (f"smsp__sass_thread_inst_executed_op_f{each}_pred_on.sum", "inst", count) for each, count in (("add", "100"), ("mul", "10"), ("fma", "1000"))
+    ]
+    profile = _read(tmp_path, _table([_LONG, *_details(*rows, ("gpu__time_duration.sum", "ns", "1000"))]))
+    assert profile.kernels is not None
+    assert profile.kernels.kernels[0].figures == {"fp32_flop": 2110, "fp32_flop_per_s": pytest.approx(2.11e9)}
+
+
+def test_the_busiest_pipe_tells_arithmetic_from_loads(tmp_path: Path) -> None:
+    rows = [
+        ("sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active", "%", "97.00"),
+        ("sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active", "%", "12.00"),
+        ("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", "%", "25.50"),
+    ]
+    profile = _read(tmp_path, _table([_LONG, *_details(*rows)]))
+    assert profile.kernels is not None
+    assert profile.kernels.kernels[0].figures == {"load_store_share": pytest.approx(0.97), "arithmetic_share": pytest.approx(0.255)}

@@ -62,8 +62,8 @@ class Values:
             duration_s=duration_s,
             device=f"GPU {identity['Device']}" if identity.get("Device", "").isdecimal() else identity.get("Device", ""),
             stream=identity.get("Stream", ""),
-            grid=_dimensions(identity.get("Grid Size", "")),
-            block=_dimensions(identity.get("Block Size", "")),
+            grid=_dimensions(identity.get("Grid Size", "")) or _counted(metrics, "grid"),
+            block=_dimensions(identity.get("Block Size", "")) or _counted(metrics, "block"),
             raw=raw,
             figures=figures(metrics, duration_s),
         )
@@ -103,6 +103,13 @@ class Values:
     def _fact(self, name: str, text: str) -> None:
         if text and len(text) <= _FACT_LENGTH and len(self.facts) < _FACTS:
             self.facts.setdefault(name, text)
+
+
+def _counted(metrics: dict[Key, float], what: str) -> tuple[int, ...]:
+    """Blocks of a grid or threads of a block, where no column has their dimensions, as older versions write them."""
+    names = (f"launch__{what}_size", f"{what.title()} Size")
+    value = next((metrics[name, "1"] for name in names if (name, "1") in metrics), None)
+    return (int(value),) if value is not None and 1 <= value < 2**53 else ()
 
 
 def _in_one_unit(launches: Iterable[Launch]) -> set[str]:
