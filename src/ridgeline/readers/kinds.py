@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 
-__all__ = ["bare_call", "call_kind", "device_kind", "iteration_of", "system_call_kind"]
+__all__ = ["bare_call", "bare_kernel", "call_kind", "device_kind", "iteration_of", "system_call_kind"]
 
 _COLLECTIVE = re.compile(
     r"nccl|rccl|nvshmem|msccl|deep_?ep|all[_-]?reduce|all[_-]?gather|all[_-]?to[_-]?all|reduce[_-]?scatter|collective[_-]?permute|cross_device_reduce|(?:one|two)_?shot_all",
@@ -45,6 +45,11 @@ def device_kind(name: str) -> str:
     if _COPY.search(start):
         return "copy"
     return "fill" if _FILL.search(start) else "compute"
+
+
+def bare_kernel(name: str) -> str:
+    """The name of a kernel without what AMD's loader adds: `axpy(float*) [clone .kd]` is `axpy(float*)`."""
+    return name.removesuffix(" [clone .kd]").removesuffix(" (.kd)").removesuffix(".kd")
 
 
 def bare_call(name: str) -> str:

@@ -19,7 +19,7 @@ from ridgeline.core import Profile, Track
 from .assembling import Assembly, kind_of
 from .databases import MISSING
 from .joining import matches
-from .kinds import bare_call, call_kind, device_kind, iteration_of
+from .kinds import bare_call, bare_kernel, call_kind, device_kind, iteration_of
 from .source import Source
 from .wire import LENGTH, WireError, as_double, fields, signed
 
@@ -277,7 +277,7 @@ def _track(plane: str, device: str, line: _Line, derived: bool) -> Track:
 
 def _on_device(text: str, line: _Line, derived: bool, stats: _Stats) -> tuple[str, str, int]:
     """Kind, name and step of an event of a device."""
-    name = text.removesuffix(".kd")
+    name = bare_kernel(text)
     if derived:
         step = _step(text, stats) if "Steps" in line.name else -1
         if "Steps" in line.name and step < 0 and text.isascii() and text.isdigit() and len(text) < 12:

@@ -14,9 +14,9 @@ from ..assembling import Assembly, Whole, kind_of
 from ..databases import MAGIC, MISSING, Database, opened, table_names
 from ..delimited import unverified
 from ..joining import distinct, matches
-from ..kinds import bare_call, call_kind, device_kind, iteration_of
+from ..kinds import bare_call, bare_kernel, call_kind, device_kind, iteration_of
 from ..source import Source
-from .dispatches import Dispatch, kernel_table, plain_name
+from .dispatches import Dispatch, kernel_table
 
 __all__ = ["Rocpd"]
 
@@ -101,7 +101,7 @@ class _Run:
         table = zip(*(values.tolist() for values in work.values()), strict=True)
         return [
             Dispatch(
-                name=plain_name(self._kernels.get(kernel, f"kernel {kernel}")),
+                name=bare_kernel(self._kernels.get(kernel, f"kernel {kernel}")),
                 start=start,
                 end=end,
                 device=self._agents.get(agent, "GPU"),
@@ -127,7 +127,7 @@ class _Run:
     def _dispatches(self) -> tuple[Whole, Whole]:
         rows = self._columns("kernel_dispatch", "start", "end", "agent_id", "kernel_id", "queue_id", "stream_id", "pid", "event_id")
         found, inverse = distinct(rows["kernel_id"])
-        texts = [plain_name(self._kernels.get(kernel, f"kernel {kernel}")) for (kernel,) in found]
+        texts = [bare_kernel(self._kernels.get(kernel, f"kernel {kernel}")) for (kernel,) in found]
         names, kinds = self._assembly.names(texts)[inverse], np.array([kind_of(device_kind(text)) for text in texts], np.int64)[inverse]
         stream = rows["stream_id"] if (rows["stream_id"] > 0).any() else rows["queue_id"]
         lanes = self._lanes(rows["agent_id"], stream, rows["pid"])

@@ -18,7 +18,7 @@ from ..databases import MISSING
 from ..kinds import device_kind
 from .counters import figures, unit_of
 
-__all__ = ["Dispatch", "add_dispatches", "kernel_table", "plain_name"]
+__all__ = ["Dispatch", "add_dispatches", "kernel_table"]
 
 
 class Dispatch(NamedTuple):
@@ -39,11 +39,6 @@ class Dispatch(NamedTuple):
     shared_bytes: int = -1
     counters: dict[str, float] | None = None
     line: int = 0
-
-
-def plain_name(name: str) -> str:
-    """Name of a kernel without what the loader adds."""
-    return name.removesuffix(" [clone .kd]").removesuffix(" (.kd)").removesuffix(".kd")
 
 
 def add_dispatches(assembly: Assembly, dispatches: Sequence[Dispatch], lanes_are: str = "queue") -> np.ndarray[tuple[int], np.dtype[np.int64]]:

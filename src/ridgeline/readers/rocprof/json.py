@@ -15,9 +15,9 @@ from ridgeline.core import Caution, Profile, Track
 
 from ..assembling import Assembly, Whole, kind_of
 from ..joining import matches
-from ..kinds import call_kind, iteration_of
+from ..kinds import bare_kernel, call_kind, iteration_of
 from ..source import Source
-from .dispatches import Dispatch, add_dispatches, kernel_table, plain_name
+from .dispatches import Dispatch, add_dispatches, kernel_table
 
 __all__ = ["RocprofJson"]
 
@@ -239,7 +239,7 @@ class _Reading:
         symbol = self._symbols.get(info.kernel_id, _Symbol())
         queue = record.stream_id.handle if self._streams else info.queue_id.handle
         return Dispatch(
-            name=plain_name(symbol.formatted_kernel_name or symbol.kernel_name or f"kernel {info.kernel_id}"),
+            name=bare_kernel(symbol.formatted_kernel_name or symbol.kernel_name or f"kernel {info.kernel_id}"),
             start=record.start_timestamp,
             end=record.end_timestamp,
             device=self._agents.get(info.agent_id.handle, f"GPU of agent {info.agent_id.handle}"),

@@ -16,10 +16,10 @@ from ridgeline.core import Profile, ProfileRow, ProfileTable, Track
 from ..assembling import Assembly, kind_of
 from ..databases import MISSING
 from ..delimited import Columns, Row, RowReader, split
-from ..kinds import call_kind, iteration_of
+from ..kinds import bare_kernel, call_kind, iteration_of
 from ..source import Source
 from ..written_numbers import plain
-from .dispatches import Dispatch, add_dispatches, kernel_table, plain_name
+from .dispatches import Dispatch, add_dispatches, kernel_table
 
 __all__ = ["RocprofCsv"]
 
@@ -113,7 +113,7 @@ def _dispatches(rows: Iterable[Row], header: Columns, assembly: Assembly, kind: 
     for row in rows:
         if not any(row.fields):
             continue
-        name = plain_name(header.text(row.fields, *_NAME))
+        name = bare_kernel(header.text(row.fields, *_NAME))
         if not name or len(row.fields) < len(header.names) - len(columns):
             assembly.leave_out("rows without the name of a kernel, or cut short", 1, first=f"line {row.line}")
             continue
@@ -148,7 +148,7 @@ def _dispatch(row: Row, header: Columns, queue: Sequence[str], counters: dict[st
     device = header.text(fields, "gpu-id", "GPU_ID", "Agent_Id")
     registers = [_whole(header.text(fields, *names)) for names in (("arch_vgpr", "vgpr", "VGPR_Count"), ("accum_vgpr", "Accum_VGPR_Count"))]
     return Dispatch(
-        name=plain_name(header.text(fields, *_NAME)),
+        name=bare_kernel(header.text(fields, *_NAME)),
         start=_tick(header.text(fields, *_BEGUN)),
         end=_tick(header.text(fields, *_ENDED)),
         device=f"GPU {device.removeprefix('Agent ')}" if device else "GPU",
@@ -223,7 +223,7 @@ def _sums(rows: Iterable[Row], header: Columns, assembly: Assembly) -> ProfileTa
         share = plain(header.text(row.fields, "Percentage"))
         found.append(
             ProfileRow(
-                name=plain_name(name),
+                name=bare_kernel(name),
                 total_s=total / 1e9,
                 calls=plain(header.text(row.fields, "Calls")),
                 least_s=None if least is None else least / 1e9,
