@@ -73,7 +73,7 @@ def _from_fields(command: str, fields: list[str]) -> Header:
         elif word.endswith(":") and len(word) > 1:
             return Header(command, thread, time, period, word[:-1], " ".join(fields[place + 1 :]))
         elif _IDS.fullmatch(word):
-            thread, period = (thread, word) if thread or time else (word, period)
+            thread, period = (thread, word if word.isdigit() else period) if thread or time else (word, period)
     return Header(command, thread, time, period, event, "")
 
 
