@@ -1,0 +1,191 @@
+"""The page of a read report: answers first, every section that has something, numbers as they are in the report, lists cut and saying so."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ridgeline.core import (
+    Action,
+    BoundaryCost,
+    Caution,
+    Column,
+    Counters,
+    Evidence,
+    Excluded,
+    FrameUse,
+    Growth,
+    KernelCounts,
+    KernelTable,
+    PartitionReport,
+    ProfileRow,
+    ProfileTable,
+    Quantity,
+    ReadReport,
+    TimelineDifference,
+    TraceFinding,
+    Where,
+)
+from ridgeline.flows.read import report_of
+from ridgeline.reporting import html, markdown, terminal
+from ridgeline.reporting.read_page import difference_page, read_headline, read_page
+
+FINDING = TraceFinding(
+    where=Where(lane="GPU 0"),
+    bound="latency",
+    cause="synchronisation",
+    share=0.4,
+    summary="GPU 0 waits for 40.0% of its time",
+    evidence=(Evidence(name="idle", quantity=Quantity.exact(0.4, "1", source="measured", origin="400 ms of 1.00 s")),),
+    actions=(
+        Action(
+            id="a1",
+            action="remove-sync",
+            on="GPU 0",
+            because="the queue stays filled",
+            metric="latency",
+            speedup=(1.2, 1.6),
+            median_after_s=(0.625, 0.833),
+        ),
+        Action(id="a2", action="prefetch", on="GPU 0", because="ahead", metric="period", speedup=(1.1, 1.3), median_after_s=(0.7, 0.9)),
+    ),
+)
+
+FULL = ReadReport(
+    files=("a.json", "b.json"),
+    format="chrome",
+    tool="PyTorch",
+    findings=(FINDING, msgspec.structs.replace(FINDING, cause="transfer", summary="Copies.")),
+    healthy=False,
+    skew_s={"a.json": 0.0, "b.json": 1.5e-6},
+    facts={"model": "resnet", "empty": ""},
+    partitions=PartitionReport(
+        count=3,
+        runs=5,
+        nodes=100,
+        delegated=95,
+        handoffs=4,
+        handoff_s=0.002,
+        fallbacks={"ArgMax": 2},
+        providers={"NPU": 0.01, "CPU": 0.001},
+        boundaries=(BoundaryCost(source="NPU", target="CPU", crossings=2, total_s=None, after="conv", before="argmax"),),
+        without_s=(0.008, 0.009),
+    ),
+    frames=tuple(FrameUse(function=f"f{index}", own=1.0, total=2.0, own_share=0.05, total_share=0.1, file="a.py", line=index) for index in range(20)),
+    measure="cpu",
+    unit="s",
+    tables=(
+        ProfileTable(rows=(ProfileRow(name="conv", total_s=0.01), ProfileRow(name="add", total_s=0.03)), per_call=True, wall_s=0.05, name="main"),
+    ),
+    kernels=KernelTable(kernels=(KernelCounts(name="gemm", duration_s=0.001, figures={"occupancy": 0.5, "sectors_per_request": 4.2}),)),
+    counters=Counters(names=("cycles",), counts=Column([123], "count"), counted_fraction=Column([0.5], "1"), instrument="perf stat"),
+    excluded=(Excluded(reason="negative duration", events=3, total_s=0.0, first="byte 77"),),
+    warnings=(Caution(code="clock-skew", message="clocks differ", effect="delays cannot be told"),),
+)
+
+
+def test_the_answer_comes_first_and_doubts_last() -> None:
+    page = read_page(FULL)
+    assert page.headline == "GPU 0 waits for 40.0% of its time. Remove-sync is worth 1.20–1.60× if nothing else is in the way."
+    assert page.tone == "bad"
+    titles = [section.title for section in page.sections]
+    assert titles == [
+        "Verdict",
+        "What to do",
+        "Partitions",
+        "Functions",
+        "Kernels",
+        "Table of operators: main",
+        "Counters",
+        "What was read",
+        "Left out",
+        "Warnings",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_it_says_what_the_report_says_in_every_form(width: int) -> None:
+    page = read_page(FULL)
+    for text in (terminal(page, width, False), markdown(page), html(page)):
+        flat = " ".join(text.split())
+        for part in (
+            "synchronisation",
+            "remove-sync",
+            "95 of 100 nodes",
+            "ArgMax × 2",
+            "gemm",
+            "cycles",
+            "negative duration",
+            "byte 77",
+            "clocks differ",
+            "resnet",
+            "1.50 µs",
+        ):
+            assert part in flat or width == 40, part
+    assert "400 ms of 1.00 s" in " ".join(terminal(page, 160, False).split())
+
+
+def test_lists_are_cut_and_say_so() -> None:
+    text = " ".join(terminal(read_page(FULL, most=3), 120, False).split())
+    assert "17 more in the JSON." in text
+    assert "f2" in text
+    assert "f3 " not in text
+
+
+def test_rows_that_contain_one_another_have_no_share() -> None:
+    nested = msgspec.structs.replace(FULL.tables[0], nested=True)
+    assert "75.0%" in terminal(read_page(FULL), 120, False)
+    assert "75.0%" not in terminal(read_page(msgspec.structs.replace(FULL, tables=(nested,))), 120, False)
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (ReadReport(files=("x",), format="f"), "it has times of parts and none of what lies between"),
+        (ReadReport(files=("x",), format="f", kernels=KernelTable(kernels=())), "replays kernels"),
+        (ReadReport(files=("x",), format="f", frames=FULL.frames), "5.0% of the samples end in f0"),
+        (ReadReport(files=("x",), format="f", healthy=True, partitions=FULL.partitions), "Healthy: the graph runs in one piece"),
+    ],
+)
+def test_what_a_file_cannot_tell_is_said(report: ReadReport, said: str) -> None:
+    assert said in read_headline(report)
+
+
+def test_a_finding_without_an_action_promises_nothing() -> None:
+    report = msgspec.structs.replace(FULL, findings=(msgspec.structs.replace(FINDING, actions=()),))
+    assert read_headline(report) == "GPU 0 waits for 40.0% of its time."
+    assert "No change with a promise" in terminal(read_page(report), 120, False)
+
+
+def test_an_empty_report_has_a_page() -> None:
+    from ridgeline.core import Profile
+
+    page = read_page(report_of(Profile(format="f", files=("x",))))
+    assert [section.title for section in page.sections] == ["Verdict", "What was read"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tone", "said"),
+    [
+        ("faster", "good", "B is faster: 200 ms → 100 ms for one iteration; most of all gemm shrank."),
+        ("slower", "bad", "B is slower"),
+        ("same", "plain", "No difference beyond noise"),
+        ("inconclusive", "unsure", "cannot be told"),
+        ("incomparable", "unsure", "no two traces of one program"),
+    ],
+)
+def test_a_difference_says_which_is_faster_and_what_changed(verdict: str, tone: str, said: str) -> None:
+    rows = (
+        Growth(name="gemm", kind="compute", change="shrank", calls=(4.0, 4.0), seconds=(0.1, 0.02), ratio=0.2, ratio_ci=(0.19, 0.21)),
+        Growth(name="new", kind="compute", change="appeared", calls=(0.0, 1.0), seconds=(0.0, 0.01)),
+    )
+    found = TimelineDifference(
+        a=("a",), b=("b",), window_s=(0.2, 0.1), verdict=verdict, rows=rows, neutral=7, per="iteration", excluded=FULL.excluded
+    )  # type: ignore[arg-type]
+    page = difference_page(found)
+    assert said in page.headline
+    assert page.tone == tone
+    text = " ".join(terminal(page, 140, False).split())
+    assert "7 names did not change" in text
+    assert "0.2 [0.19, 0.21]" in text or "0.200 [0.190, 0.210]" in text
+    assert "negative duration: 3 events" in text
