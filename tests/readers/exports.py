@@ -49,6 +49,7 @@ def export_of(tables: Mapping[str, Sequence[Mapping[str, object]]], strings: Seq
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "export.sqlite"
         connection = sqlite3.connect(path)
+        connection.execute("PRAGMA page_size = 512")  # small files, so that damage falls on something
         for name, rows in {"StringIds": [{"id": place + 1, "value": text} for place, text in enumerate(strings)], **tables}.items():
             columns = COLUMNS.get(name) or tuple(rows[0])
             named = ", ".join('"' + column + '"' for column in columns)

@@ -312,6 +312,14 @@ def test_long_names_are_refused_until_the_limit_is_raised(tmp_path: Path) -> Non
         read_profile(path, limits=Limits(name_characters=10**5, events=5))
 
 
+def test_an_export_that_is_cut_short_is_known_and_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cut.sqlite"
+    data = export_of(WHOLE, STRINGS)
+    path.write_bytes(data[: len(data) * 2 // 3])
+    with pytest.raises(ReadError, match=r"a whole SQLite database; found: .*cut\.sqlite: table sqlite_master"):
+        read_profile(path)
+
+
 def test_other_databases_are_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "other.sqlite"
     connection = sqlite3.connect(path)

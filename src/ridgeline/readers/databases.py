@@ -19,7 +19,7 @@ from ridgeline.core import ReadError
 
 from .source import Source
 
-__all__ = ["MAGIC", "MISSING", "Database", "opened", "table_names"]
+__all__ = ["MAGIC", "MISSING", "Database", "has_tables", "opened"]
 
 MAGIC = b"SQLite format 3\x00"
 #: A whole number that is not there, is NULL, or is no whole number.
@@ -175,13 +175,16 @@ def opened(source: Source) -> Iterator[Database]:
         yield Database(connection, source, path.stat().st_size)
 
 
-def table_names(source: Source) -> tuple[str, ...]:
-    """The tables of a database, or nothing where there is none; never raises for a damaged file."""
-    if not source.head.startswith(MAGIC) or len(source.head) < 512:
-        return ()
+def has_tables(source: Source, *starts: str) -> bool:
+    """Whether a database has a table whose name starts so; never raises for a damaged file, whose own bytes are looked at instead."""
+    if not source.head.startswith(MAGIC) or len(source.head) < 100:
+        return False
     with contextlib.suppress(ReadError, OSError, sqlite3.Error), opened(source) as database:
-        return tuple(database.tables)
-    return ()
+        return any(name.startswith(starts) for name in database.tables)
+    with contextlib.suppress(ReadError), contextlib.closing(source.pieces()) as pieces:
+        start = next(pieces, b"")
+        return any(b"CREATE TABLE " + each.encode() in start or b'CREATE TABLE "' + each.encode() in start for each in starts)
+    return False
 
 
 def _authorised(action: int, first: str | None, second: str | None, _database: str | None, inner: str | None) -> int:

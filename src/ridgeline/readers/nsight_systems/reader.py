@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ridgeline.core import Caution, Profile
 
-from ..databases import MAGIC, opened, table_names
+from ..databases import has_tables, opened
 from ..source import Source
 from . import device, host, ordering
 from .export import Export
@@ -30,9 +30,7 @@ class NsightSystems:
 
     def recognises(self, source: Source) -> int:
         """Sure by the tables that only this tool makes."""
-        if not source.head.startswith(MAGIC):
-            return 0
-        return 95 if any(name.startswith(_TELLING) for name in table_names(source)) else 0
+        return 95 if has_tables(source, *_TELLING) else 0
 
     def read(self, source: Source) -> Profile:
         """All events of the tables that are known.

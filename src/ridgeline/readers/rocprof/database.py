@@ -11,7 +11,7 @@ import numpy as np
 from ridgeline.core import Caution, Profile, Track
 
 from ..assembling import Assembly, Whole, kind_of
-from ..databases import MAGIC, MISSING, Database, opened, table_names
+from ..databases import MISSING, Database, has_tables, opened
 from ..delimited import unverified
 from ..joining import distinct, matches
 from ..kinds import bare_call, bare_kernel, call_kind, device_kind, iteration_of
@@ -31,10 +31,7 @@ class Rocpd:
 
     def recognises(self, source: Source) -> int:
         """By the names of its tables."""
-        if not source.head.startswith(MAGIC):
-            return 0
-        names = table_names(source)
-        return 95 if any(name == _OLD or name.startswith(_NEW) for name in names) else 0
+        return 95 if has_tables(source, _OLD, _NEW) else 0
 
     def read(self, source: Source) -> Profile:
         """All dispatches, copies and calls; raises `ReadError` for a damaged file or one without any."""
