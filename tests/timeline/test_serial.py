@@ -73,6 +73,18 @@ def test_order_over_several_tracks_counts() -> None:
     assert not any({pair.first, pair.second} == {"thread 1", "thread 2"} for pair in found)
 
 
+def test_threads_that_feed_one_queue_are_ordered_by_it() -> None:
+    rows = turns((HOST, "operator"), (SECOND, "operator"), (10, 10))
+    work: list[Row] = [(QUEUE, "compute", "k", 10 * place + 2, 10 * place + 11) for place in range(8)]
+    links = [(place, 8 + place, "launch") for place in range(8)]
+
+    def threads(t: Timeline) -> bool:
+        return any({pair.first, pair.second} == {"thread 1", "thread 2"} for pair in serial_pairs(t))
+
+    assert threads(timeline_of([*rows, *work]))
+    assert not threads(timeline_of([*rows, *work], links))
+
+
 def test_what_overlaps_or_comes_once_takes_no_turns() -> None:
     rows = turns((HOST, "operator"), (NPU, "compute"))
     overlapping = [(track, kind, name, start - 2 * (track == NPU), end) for track, kind, name, start, end in rows]

@@ -161,12 +161,17 @@ def timeline_figures(t: Timeline, up: Ticks | None = None) -> list[Figure | None
     ]
     found += [
         _share(
-            f"same name and shapes: {use.name} {use.shapes[:80]}", use.total_s, whole, f"durations of {use.calls} calls, on the same data or not",
+            f"same name and shapes: {use.name} {_short(use.shapes)}", use.total_s, whole, f"durations of {use.calls} calls, on the same data or not",
             "window", window=_WHOLE,
         )
         for use in repeats(t, most=_MOST, up=up)
     ]  # fmt: skip
     return [*found, *_useful(t, up)]
+
+
+def _short(shapes: str) -> str:
+    """Shapes without the white space that some files spread them out with."""
+    return "".join(shapes.split())[:80]
 
 
 def _useful(t: Timeline, up: Ticks) -> list[Figure | None]:

@@ -17,10 +17,16 @@ from ridgeline.core import EVENT_KINDS, OperatorUse, Timeline
 from .events import Events, event_devices, events_of, is_work, links_of, window_of
 from .grouping import distinct, numbered, summed
 from .intervals import Ticks, grouped_union
-from .nesting import own_pieces, own_ticks, parents, partly_overlapping
+from .nesting import own_pieces, parents
 from .useful import work_of_events
 
 __all__ = ["operator_uses"]
+
+
+#: Events whose pieces are held at a time.
+_BATCH = 1 << 20
+#: Kinds that are no work; they are told after all that is.
+_NAMES_ONLY = tuple(EVENT_KINDS.index(kind) for kind in ("annotation", "iteration", "profiler"))
 
 
 class _Groups(NamedTuple):
@@ -32,7 +38,7 @@ class _Groups(NamedTuple):
 
 
 def operator_uses(t: Timeline, *, most: int | None = None, up: Ticks | None = None) -> tuple[OperatorUse, ...]:
-    """Uses by name and kind, the largest share first.
+    """Uses by name and kind, the largest share first; named ranges and the recorder's own work after all others.
 
     Args:
         t: the timeline.
@@ -47,13 +53,13 @@ def operator_uses(t: Timeline, *, most: int | None = None, up: Ticks | None = No
     count = len(groups.name)
     duration = events.end - events.start
     start, end = window_of(t)
-    total, own = summed(groups.of, duration, count), summed(groups.of, own_ticks(t, up), count)
-    busy = _busy(t, events, up, groups, own)
+    total = summed(groups.of, duration, count)
+    own, busy = _busy(events, up, groups, event_devices(t) >= 0)
     calls = np.bincount(groups.of, minlength=count)
     least, median, most_ticks = _spread(groups.of, duration, calls)
     device = _device_ticks(t, events, up, groups)
     flop, moved = _work(t, groups)
-    order = np.lexsort((np.arange(count), -total, -busy))[:most]
+    order = np.lexsort((np.arange(count), -total, -busy, np.isin(groups.kind, _NAMES_ONLY)))[:most]
     return tuple(
         OperatorUse(
             name=t.strings[groups.name[at]],
@@ -89,39 +95,27 @@ def _spread(of: Ticks, duration: Ticks, calls: NDArray[np.int64]) -> tuple[Ticks
     return ordered[first], low + (high - low) / 2, ordered[first + calls - 1]
 
 
-def _busy(t: Timeline, events: Events, up: Ticks, groups: _Groups, own: Ticks) -> Ticks:
-    """Union of durations of groups on devices, of own times of groups on the host."""
+def _busy(events: Events, up: Ticks, groups: _Groups, on_device: NDArray[np.bool_]) -> tuple[Ticks, Ticks]:
+    """(own times added up, union: of durations on devices, of own times on the host) of each group, some groups at a time to save memory."""
     count = len(groups.name)
-    on_device = event_devices(t) >= 0
-    busy = grouped_union(groups.of[on_device], events.start[on_device], events.end[on_device], count)
-    # On one track own times lie apart, as long as nothing on it overlaps in part; only the others need their pieces.
-    host = np.flatnonzero(~on_device)
-    first = np.full(count, len(t.tracks), dtype=np.int64)
-    last = np.full(count, -1, dtype=np.int64)
-    np.minimum.at(first, groups.of[host], events.track[host])
-    np.maximum.at(last, groups.of[host], events.track[host])
-    torn = np.zeros(len(t.tracks), dtype=np.bool_)
-    torn[events.track[partly_overlapping(t, up)]] = True
-    spread = last > first
-    spread[groups.of[host[torn[events.track[host]]]]] = True
-    spread[groups.of[on_device]] |= last[groups.of[on_device]] >= 0
-    one = (last >= 0) & ~spread
-    busy[one] = np.maximum(busy[one], own[one])
-    if spread.any():
-        pieces = own_pieces(events, up, _with_children(up, host, spread[groups.of[host]]))
-        beside = np.flatnonzero(on_device & spread[groups.of])
-        of = groups.of[np.concatenate((pieces.event, beside))]
-        union = grouped_union(of, np.concatenate((pieces.start, events.start[beside])), np.concatenate((pieces.end, events.end[beside])), count)
-        busy[spread] = union[spread]
-    return busy
-
-
-def _with_children(up: Ticks, host: Ticks, chosen: NDArray[np.bool_]) -> Ticks:
-    """The chosen events of `host` and what lies directly in them, ascending."""
-    marked = np.zeros(len(up), dtype=np.bool_)
-    marked[host[chosen]] = True
-    inner = up[host]
-    return host[chosen | ((inner >= 0) & marked[inner])]
+    own, busy = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    batch = np.cumsum(np.bincount(groups.of, minlength=count)) // _BATCH
+    batch_of = batch[groups.of]
+    for number in distinct(batch).tolist():
+        mine = batch_of == number
+        # What lies directly in them takes time from them.
+        chosen = np.flatnonzero(mine | (mine[up] & (up >= 0)))
+        pieces = own_pieces(events, up, chosen)
+        kept = mine[pieces.event]
+        event, start, end = (column[kept] for column in pieces)
+        own += summed(groups.of[event], end - start, count)
+        whole = np.flatnonzero(mine & on_device)
+        if len(whole):
+            host = ~on_device[event]
+            event, start, end = np.concatenate((event[host], whole)), np.concatenate((start[host], events.start[whole])), end[host]
+            end = np.concatenate((end, events.end[whole]))
+        busy += grouped_union(groups.of[event], start, end, count)
+    return own, busy
 
 
 def _device_ticks(t: Timeline, events: Events, up: Ticks, groups: _Groups) -> Ticks:
@@ -137,7 +131,7 @@ def _device_ticks(t: Timeline, events: Events, up: Ticks, groups: _Groups) -> Ti
     number, width = place[number], max(len(used), 1)
     keys = [np.zeros(0, dtype=np.int64)]
     while len(call):
-        keys.append(distinct(groups.of[call] * width + number))
+        keys.append(groups.of[call] * width + number)
         inner = up[call] >= 0
         call, number = up[call[inner]], number[inner]
     pairs = distinct(np.concatenate(keys))

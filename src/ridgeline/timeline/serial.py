@@ -3,9 +3,9 @@
 Stages are devices, the classes of work of a device, its queues, host threads (less the calls that wait), named ranges and loading data on the
 host. Two of them are serial if they take turns at least three times each and share no more than a hundredth of the shorter one. A turn is ordered if
 what begins it follows from what ended before it: by the order of one thread or queue, and from track to track by links that wait, signal
-or launch, over any number of them. A pair all of whose turns are ordered (but for a twentieth of them) is left out. Of each step it takes
-the sum, and side by side it would take the longer one: sum → max saves the shorter one, at the most.
-Steps are the iterations where some are found, else the turns.
+or launch, over any number of them. Threads that feed one queue are ordered by it: side by side they would fill it in another order. A pair all of
+whose turns are ordered (but for a twentieth of them) is left out. Of each step a pair takes the sum, and side by side it would take the longer
+one: sum → max saves the shorter one, at the most. Steps are the iterations where some are found, else the turns.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ridgeline.core import LINK_KINDS, SerialPair, Timeline
 
 from .events import HOST_ACTIVITY, Events, events_of, is_kind, links_of, window_of
+from .grouping import distinct
 from .intervals import Ticks, covered_before, merge, overlap_length, subtract
 from .iterations import Spans, iteration_spans
 from .use import work_of_devices
@@ -65,11 +66,13 @@ def serial_pairs(t: Timeline) -> tuple[SerialPair, ...]:
         return ()
     events = events_of(t)
     start, end = window_of(t)
-    order = _Order(t, events)
+    order, queues = _Order(t, events), _queues_fed(t, events)
     spans = iteration_spans(t)
     found = []
     for one, other in _pairs(_stages(t, events)):
         if min(one.length, other.length) < _WORTH * (end - start) or t.tracks[_track(events, one)].clock != t.tracks[_track(events, other)].clock:
+            continue
+        if _feed_one_queue(events, len(t.tracks), queues, one, other):
             continue
         pair = _serial(t, events, one, other, order, spans)
         if pair is not None:
@@ -79,6 +82,21 @@ def serial_pairs(t: Timeline) -> tuple[SerialPair, ...]:
 
 def _track(events: Events, stage: _Stage) -> int:
     return int(events.track[stage.events[0]])
+
+
+def _queues_fed(t: Timeline, events: Events) -> Ticks:
+    """Distinct (thread, queue) of the launches, as thread × tracks + queue, ascending."""
+    call, piece = links_of(t, "launch")
+    return distinct(events.track[call].astype(np.int64) * len(t.tracks) + events.track[piece])
+
+
+def _feed_one_queue(events: Events, tracks: int, queues: Ticks, one: _Stage, other: _Stage) -> bool:
+    """Whether two stages of the host are on threads that launch into the same queue."""
+    if not len(queues) or one.device or other.device:
+        return False
+    threads, fed = queues // tracks, queues % tracks
+    sides = [fed[np.isin(threads, distinct(events.track[stage.events]))] for stage in (one, other)]
+    return bool(np.isin(sides[0], sides[1]).any())
 
 
 def _serial(t: Timeline, events: Events, one: _Stage, other: _Stage, order: _Order, spans: Spans | None) -> SerialPair | None:
