@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import (
@@ -293,6 +293,7 @@ def test_functions_that_only_sound_alike_are_left_alone(function: str) -> None:
 _PARTS = st.floats(0.0, 1.0)
 
 
+@settings(deadline=None)
 @given(
     idle=st.dictionaries(st.sampled_from(["launch-bound", "synchronisation", "copy", "python", "data loading", "nothing known"]), _PARTS, max_size=4),
     exposed=_PARTS, busy_s=_PARTS, path=_PARTS,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import Profile, ReadError, UsageError
@@ -161,6 +161,7 @@ def test_an_empty_timeline_has_no_answers() -> None:
 _EVENTS = st.lists(st.tuples(st.booleans(), st.integers(0, 100), st.integers(0, 30)), min_size=1, max_size=12)
 
 
+@settings(deadline=None)
 @given(rows=_EVENTS, cuts=st.lists(st.integers(1, 129), min_size=1, max_size=4, unique=True))
 def test_parts_of_the_time_add_up_to_the_whole(rows: list[tuple[bool, int, int]], cuts: list[int]) -> None:
     timeline = timeline_of([(stream(7) if device else HOST, "compute" if device else "operator", "x", at, at + long) for device, at, long in rows])

@@ -47,7 +47,8 @@ def _parts(length: int) -> Iterator[slice]:
 
 
 def _columns(arrow: Any, timeline: Timeline, part: slice) -> dict[str, Any]:
-    strings = arrow.array(timeline.strings, arrow.string())
+    # Half of a surrogate pair is no text.
+    strings = arrow.array([text.encode("utf-8", "replace").decode() for text in timeline.strings], arrow.string())
     track = timeline.track.values[part].astype(np.int32)
     start, duration = (column.values[part].astype(np.int64) for column in (timeline.start_tick, timeline.duration_tick))
     kinds = timeline.kind.values[part] if timeline.kind is not None else np.zeros(len(track), dtype=np.int8)
