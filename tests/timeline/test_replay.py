@@ -81,7 +81,9 @@ def test_slack_is_what_can_be_added(seed: int, latency: int, markers: bool, more
     for event in chosen[:4]:
         name = t.strings[t.name.values[event]]
         longer = Simulation(changed(programs, name, durations[name] + more), latency=latency, markers=markers)
-        assert longer.makespan() - simulation.makespan() == max(0, more - int(room[event])), name
+        grown, promised = longer.makespan() - simulation.makespan(), max(0, more - int(room[event]))
+        # Of host events at one tick without a length nobody knows which came first.
+        assert grown == promised or (t.duration_tick.values[event] == 0 and grown <= promised), name
 
 
 @NUMBERED

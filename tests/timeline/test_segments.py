@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.timeline.segments import Segments, last_at, segments_of
 
 EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(0, 20)), max_size=30)
+
+UNTIMED = settings(deadline=None)
 
 
 def segments(rows: list[tuple[int, int, int]]) -> Segments:
@@ -23,6 +25,7 @@ def painted(rows: list[tuple[int, int, int]]) -> dict[tuple[int, int], int]:
     return {(rows[at][0], tick): at for at in order for tick in range(rows[at][1], rows[at][1] + rows[at][2])}
 
 
+@UNTIMED
 @given(EVENTS)
 def test_agrees_with_painting_every_tick(rows: list[tuple[int, int, int]]) -> None:
     found = segments(rows)
@@ -31,6 +34,7 @@ def test_agrees_with_painting_every_tick(rows: list[tuple[int, int, int]]) -> No
     assert ours == painted(rows)
 
 
+@UNTIMED
 @given(EVENTS)
 def test_tiles_each_track(rows: list[tuple[int, int, int]]) -> None:
     found = segments(rows)
@@ -61,6 +65,7 @@ def test_what_lies_too_deep_in_a_track_that_is_not_nested_is_counted() -> None:
     assert found.end.max() == 2004
 
 
+@UNTIMED
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-50, 50)), max_size=30), st.lists(st.tuples(st.integers(0, 3), st.integers(-60, 60))))
 def test_the_last_before(known: list[tuple[int, int]], asked: list[tuple[int, int]]) -> None:
     known = sorted(known)

@@ -59,14 +59,19 @@ class Path:
 def binding(deps: Dependencies) -> Ints:
     """The edge that each node waited for last, −1 for a node without edges; shape (m,)."""
     out = np.full(len(deps), -1, dtype=np.int64)
-    if not len(deps.source):
-        return out
-    event = deps.event[deps.source] // 2
-    same = deps.kind == EDGE_KINDS.index("thread")
-    keys = (deps.source, deps.track[deps.source], deps.events.start[event], same, deps.assumed, -(deps.tick[deps.source] + deps.delay), deps.target)
-    order = np.lexsort(keys)
-    first = np.concatenate(([True], deps.target[order][1:] != deps.target[order][:-1]))
-    out[deps.target[order][first]] = order[first]
+    bound = np.flatnonzero(deps.tick[deps.source] + deps.delay + deps.lag[deps.target] == deps.tick[deps.target])
+    target = deps.target[bound]
+    # Edges are by target: most targets have one such edge, and only the others need an order.
+    shared = np.zeros(len(bound), dtype=bool)
+    shared[1:] = target[1:] == target[:-1]
+    shared[:-1] |= shared[1:]
+    out[target[~shared]] = bound[~shared]
+    bound = bound[shared]
+    source, same = deps.source[bound], deps.kind[bound] == EDGE_KINDS.index("thread")
+    start = deps.events.start[deps.event[source] // 2]
+    order = np.lexsort((source, deps.track[source], start, same, deps.assumed[bound], deps.target[bound]))[::-1]
+    # Backwards, so that the first of each target is what stays.
+    out[deps.target[bound[order]]] = bound[order]
     return out
 
 
@@ -101,7 +106,8 @@ def _path(columns: list[Ints], nodes: Ints) -> Path:
 
 def _walk(deps: Dependencies, bound: Ints, node: int) -> Ints:
     """Edges of the path, last first."""
-    found, edge_of, source = [], bound.tolist(), deps.source.tolist()
+    # Views give Python numbers without a list of all of them.
+    found, edge_of, source = [], bound.data, np.ascontiguousarray(deps.source).data
     edge = edge_of[node]
     while edge >= 0:
         found.append(edge)
@@ -228,33 +234,31 @@ def critical_path(t: Timeline, *, deps: Dependencies | None = None, path: Path |
     window = deps.window[1] - deps.window[0]
     by_label = np.bincount(path.label, ticks, len(LABELS))
     listed = np.sort(np.argsort(-ticks, kind="stable")[:most])
-    names = _names(deps, path)
     explained = int(ticks[path.label != _UNEXPLAINED].sum())
     return CriticalPath(
         length_s=int(ticks.sum()) * tick_s,
         window_s=window * tick_s,
         covered_share=explained / window if window else 0.0,
-        pieces=tuple(_piece(deps, path, int(at), names[at]) for at in listed),
+        pieces=tuple(_piece(deps, path, at, name) for at, name in zip(listed.tolist(), _names(deps, path, listed), strict=True)),
         piece_count=len(ticks),
         by_label={LABELS[at]: float(by_label[at]) * tick_s for at in np.argsort(-by_label, kind="stable") if by_label[at] > 0},
-        by_name=_by_name(path, names, tick_s),
+        by_name=_by_name(deps, path),
     )
 
 
-def _names(deps: Dependencies, path: Path) -> list[str]:
-    """A name for each piece: its event's, or the named range in which a thread did nothing that was recorded."""
+def _names(deps: Dependencies, path: Path, listed: Ints) -> list[str]:
+    """A name for each of the pieces: its event's, or the named range in which a thread did nothing that was recorded."""
     strings, name = deps.t.strings, deps.events.name
-    out = [strings[name[event]] if event >= 0 else "" for event in path.event.tolist()]
-    idle = np.flatnonzero((path.event < 0) & (path.track >= 0))
+    event, track, start = path.event[listed].copy(), path.track[listed], path.start[listed]
+    idle = np.flatnonzero((event < 0) & (track >= 0))
     if len(idle):
         ranges = np.flatnonzero(is_kind(deps.events, "annotation", "iteration"))
         inside = segments_of(deps.events.track[ranges].astype(np.int64), deps.events.start[ranges], deps.events.end[ranges], ranges)
         if len(inside):
-            at = inside.at(path.track[idle], path.start[idle])
-            fits = (inside.track[at] == path.track[idle]) & (inside.start[at] <= path.start[idle]) & (inside.end[at] > path.start[idle])
-            for piece, event in zip(idle[fits].tolist(), inside.event[at[fits]].tolist(), strict=True):
-                out[piece] = strings[name[event]] if event >= 0 else ""
-    return out
+            at = inside.at(track[idle], start[idle])
+            fits = (inside.track[at] == track[idle]) & (inside.start[at] <= start[idle]) & (inside.end[at] > start[idle])
+            event[idle[fits]] = inside.event[at[fits]]
+    return [strings[name[one]] if one >= 0 else "" for one in event.tolist()]
 
 
 def _piece(deps: Dependencies, path: Path, at: int, name: str) -> PathPiece:
@@ -268,10 +272,10 @@ def _piece(deps: Dependencies, path: Path, at: int, name: str) -> PathPiece:
     )
 
 
-def _by_name(path: Path, names: list[str], tick_s: float) -> dict[str, float]:
+def _by_name(deps: Dependencies, path: Path) -> dict[str, float]:
     """Seconds of the names with most of them; what nothing explains has none."""
-    sums: dict[str, int] = {}
-    for name, label, ticks in zip(names, path.label.tolist(), (path.end - path.start).tolist(), strict=True):
-        if name and label != _UNEXPLAINED:
-            sums[name] = sums.get(name, 0) + ticks
-    return {name: sums[name] * tick_s for name in sorted(sums, key=lambda name: (-sums[name], name))[:_MOST_NAMES]}
+    known = np.flatnonzero((path.event >= 0) & (path.label != _UNEXPLAINED))
+    sums = np.zeros(len(deps.t.strings), dtype=np.int64)
+    np.add.at(sums, deps.events.name[path.event[known]], (path.end - path.start)[known])
+    most = np.argsort(-sums, kind="stable")[:_MOST_NAMES]
+    return {deps.t.strings[at]: int(sums[at]) * deps.t.tick_s for at in most.tolist() if sums[at] > 0}

@@ -183,38 +183,42 @@ def _tick(events: Events, boundary: Ints) -> Ints:
 
 
 class _Nodes:
-    """Nodes in order of (tick, phase, track, place), and where each boundary is among them."""
+    """Nodes in order of (tick, phase), and where each boundary is among them."""
 
     def __init__(self, scene: Scene, found: list[Edges], pairs: tuple[Ints, Ints]) -> None:
-        events = scene.events
         work = np.flatnonzero(scene.device)
-        work = work[np.lexsort((work, events.end[work], events.start[work], events.track[work]))]
-        place = np.repeat(3 * np.arange(len(work)), 2) + np.tile([0, 2], len(work))
-        rank = np.zeros(len(scene.t), dtype=np.int64)
-        rank[work] = np.arange(len(work))
-        ends = np.unique(np.concatenate([np.concatenate((one.source, one.target)) for one in found] + [_outermost(scene)]))
-        ends = ends[scene.host[ends // 2]]
-        boundary = np.concatenate((np.stack((2 * work, 2 * work + 1), axis=1).ravel(), 2 * pairs[0] + 1, ends))
-        tick = np.concatenate((_tick(events, boundary[: 2 * len(work)]), events.start[pairs[1]], _tick(events, ends)))
-        sequence = np.concatenate((place, 3 * rank[pairs[0]] + 1, np.zeros(len(ends), dtype=np.int64)))
-        phase = _phases(scene, boundary)
-        phase[2 * len(work) : 2 * len(work) + len(pairs[0])] = _WORK_END
-        track = events.track[boundary // 2].astype(np.int64) if len(boundary) else boundary
-        order = np.lexsort((boundary, sequence, track, phase, tick))
-        columns = [column[order] for column in (tick, phase, track, sequence)]
-        # Moments of one thread at one tick are one node; device boundaries differ in their sequence.
-        fresh = np.ones(len(order), dtype=bool)
-        fresh[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-        number = np.empty(len(order), dtype=np.int64)
-        number[order] = np.cumsum(fresh) - 1
-        self.tick, self.track, self.event = columns[0][fresh], columns[2][fresh], boundary[order][fresh]
-        self.on_host = scene.host[self.event // 2] if len(self.event) else np.zeros(0, dtype=bool)
-        self.of = np.full(2 * len(scene.t), -1, dtype=np.int64)
+        met = np.zeros(2 * len(scene.t), dtype=bool)
+        for boundaries in [one[at] for one in found for at in range(2)] + [_outermost(scene)]:
+            met[boundaries] = True
+        ends = np.flatnonzero(met & np.repeat(scene.host, 2))
+        moments, inverse = _moments(scene, ends)
+        boundary = np.concatenate((2 * work, 2 * work + 1, 2 * pairs[0] + 1, moments))
+        tick = _tick(scene.events, boundary)
         middle = slice(2 * len(work), 2 * len(work) + len(pairs[0]))
+        tick[middle] = scene.events.start[pairs[1]]
+        phase = _phases(scene, boundary).astype(np.int8)
+        phase[middle] = _WORK_END
+        order = np.lexsort((phase, tick))
+        number = np.empty(len(order), dtype=np.int64)
+        number[order] = np.arange(len(order))
+        self.tick, self.event = tick[order], boundary[order]
+        self.track = scene.events.track[self.event // 2].astype(np.int64) if len(order) else order
+        self.on_host = scene.host[self.event // 2] if len(order) else np.zeros(0, dtype=bool)
         self.middle = number[middle]
-        keep = np.ones(len(order), dtype=bool)
-        keep[middle] = False
-        self.of[boundary[keep]] = number[keep]
+        self.of = np.full(2 * len(scene.t), -1, dtype=np.int64)
+        self.of[boundary[: middle.start]] = number[: middle.start]
+        self.of[ends] = number[middle.stop :][inverse]
+
+
+def _moments(scene: Scene, ends: Ints) -> tuple[Ints, Ints]:
+    """(one boundary for each moment of a thread, which of them each of the boundaries given is): those of one thread at one tick are one."""
+    tick, phase, track = _tick(scene.events, ends), _phases(scene, ends), scene.events.track[ends // 2] if len(ends) else ends
+    order = np.lexsort((phase, tick, track))
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = np.any([column[order][1:] != column[order][:-1] for column in (track, tick, phase)], axis=0)
+    inverse = np.empty(len(order), dtype=np.int64)
+    inverse[order] = np.cumsum(fresh) - 1
+    return ends[order[fresh]], inverse
 
 
 def _outermost(scene: Scene) -> Ints:

@@ -198,12 +198,12 @@ def waited_for(scene: Scene, explained: Flags) -> Edges:
     if not len(call) or not len(work):
         return edges(call[:0], call[:0], "wait", assumed=True)
     track = events.track[work].astype(np.int64)
-    queues = np.unique(track)
+    queues = np.flatnonzero(np.bincount(track))
     groups = track if len(queues) <= _MOST_QUEUES else np.zeros(len(work), dtype=np.int64)
     order = np.lexsort((events.end[work], groups))
     work, groups = work[order], groups[order]
     found = []
-    for group in np.unique(groups):
+    for group in np.flatnonzero(np.bincount(groups)):
         mine = work[slice(*np.searchsorted(groups, [group, group + 1]))]
         last = np.searchsorted(events.end[mine], events.end[call], side="right") - 1
         fits = last >= 0
@@ -230,7 +230,7 @@ def _reaches(scene: Scene, threads: NDArray[Any], queues: NDArray[Any]) -> Flags
     """Whether a thread may wait for a queue: the same rank, and the same process where launches tell who fills the queue."""
     group, rank = _processes(scene.t)
     source, target = _links(scene, "launch")
-    filled = np.unique(group[scene.events.track[source]] * len(group) + scene.events.track[target])
+    filled = group[scene.events.track[source]] * len(group) + scene.events.track[target]
     known = np.zeros(len(group), dtype=bool)
     known[scene.events.track[target]] = True
     fills: Flags = np.isin(group[threads] * len(group) + queues, filled)

@@ -42,7 +42,9 @@ def replayed(deps: Dependencies, delay: Ints | None = None, *, lag: Ints | None 
     delay, lag = deps.delay if delay is None else delay, deps.lag if lag is None else lag
     start = deps.window[0]
     # Whatever an edge says, nothing comes before the window; a node without edges comes where it came.
-    times: list[int] = (start + np.where(_without_edges(deps), lag, 0)).tolist()
+    out = np.where(_without_edges(deps), start + lag, start).astype(np.int64)
+    # A view gives and takes Python numbers without a list of all of them.
+    times = out.data
     keep = np.arange(len(deps.source)) if without is None else np.flatnonzero(~without)
     weight = delay + lag[deps.target] if len(deps.target) else delay
     for low in range(0, len(keep), _BLOCK):
@@ -52,7 +54,7 @@ def replayed(deps: Dependencies, delay: Ints | None = None, *, lag: Ints | None 
             tick = times[source] + after
             if tick > times[target]:
                 times[target] = tick
-    return np.array(times, dtype=np.int64)
+    return out
 
 
 def _without_edges(deps: Dependencies) -> Flags:
@@ -70,7 +72,8 @@ def makespan(deps: Dependencies, ticks: Ints) -> int:
 def _latest(deps: Dependencies) -> Ints:
     """The latest tick of each node that leaves the window as it is, shape (m,)."""
     last = int(deps.tick.max(initial=deps.window[0]))
-    times = [last] * len(deps)
+    out = np.full(len(deps), last, dtype=np.int64)
+    times = out.data
     weight = deps.delay + deps.lag[deps.target] if len(deps.target) else deps.delay
     for high in range(len(deps.source), 0, -_BLOCK):
         part = slice(max(0, high - _BLOCK), high)
@@ -79,13 +82,13 @@ def _latest(deps: Dependencies) -> Ints:
             tick = times[target] - after
             if tick < times[source]:
                 times[source] = tick
-    return np.array(times, dtype=np.int64)
+    return out
 
 
 def slack(t: Timeline, *, deps: Dependencies | None = None) -> Ints:
     """How many ticks longer each event could take before the window grows, shape (n,); 0 on the critical path, −1 for events in no graph.
 
-    Of a host event the least over where in it the time is added; a host event of no length has the slack of what follows on its thread.
+    Of a host event the least over where in it the time is added; a host event of no length has at least the slack of what follows on its thread.
 
     Args:
         t: the timeline; deps: `graph_of(t)` where the caller has it.

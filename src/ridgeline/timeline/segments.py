@@ -4,13 +4,13 @@ This module decides to whom a moment of a track belongs: to the event that start
 events are nested as calls are. Where an event outlives the one it started in (rounded times, or lanes that are no threads), the outer one is
 cut at the start of the later one, so that the union stays covered. What a segment is worth is left to the caller.
 
-Nesting is found by sorting the boundaries and counting depth: the starts and ends of one depth must alternate, event by event. O(n log n); tracks
-that are not nested cost n × their depth.
+Nesting is found by sorting and counting what has begun and ended before each start. O(n log n); tracks that are not nested cost n × their depth.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,22 +32,22 @@ class Segments:
         cut: how many events ended inside a later one; deep: how many lay too deep to be told apart.
     """
 
-    track: Ints
+    track: NDArray[np.int32]
     start: Ints
     end: Ints
-    event: Ints
+    event: NDArray[np.int32]
     cut: int = 0
     deep: int = 0
 
     def __len__(self) -> int:
         return len(self.start)
 
-    def at(self, track: Ints, tick: Ints) -> Ints:
+    def at(self, track: NDArray[Any], tick: Ints) -> Ints:
         """Index of the piece with start ≤ tick < end (the last one of the track past its end; any where the track has none), shape (q,)."""
         return np.maximum(last_at(self.track, self.start, track, tick), 0)
 
 
-def last_at(track: Ints, tick: Ints, of_track: Ints, at: Ints) -> Ints:
+def last_at(track: NDArray[Any], tick: NDArray[Any], of_track: NDArray[Any], at: NDArray[Any]) -> Ints:
     """Position of the last of (track, tick), sorted, that is ≤ (of_track, at) in that order; −1 where there is none. Shape of `at`."""
     if not len(tick) or not len(at):
         return np.full(len(at), -1, dtype=np.int64)
@@ -55,16 +55,18 @@ def last_at(track: Ints, tick: Ints, of_track: Ints, at: Ints) -> Ints:
     span = max(int(tick.max()), int(at.max())) - low + 1
     tracks = max(int(track.max()), int(of_track.max())) + 1
     if tracks * span < 2**62:
-        return np.searchsorted(track * span + (tick - low), of_track * span + (at - low), side="right") - 1
+        known, asked = (np.asarray(one, dtype=np.int64) * span for one in (track, of_track))
+        known += tick
+        asked += at
+        return np.searchsorted(known, asked, side="right") - 1
     # Times so far apart that one number cannot hold both: sort them together.
     order = np.lexsort((np.repeat([0, 1], [len(tick), len(at)]), np.concatenate((tick, at)), np.concatenate((track, of_track))))
-    known = np.cumsum(order < len(tick)) - 1
     found = np.empty(len(order), dtype=np.int64)
-    found[order] = known
+    found[order] = np.cumsum(order < len(tick)) - 1
     return found[len(tick) :]
 
 
-def segments_of(track: Ints, start: Ints, end: Ints, event: Ints) -> Segments:
+def segments_of(track: NDArray[Any], start: Ints, end: Ints, event: Ints) -> Segments:
     """Who a moment of each track belongs to.
 
     Args:
@@ -77,64 +79,68 @@ def segments_of(track: Ints, start: Ints, end: Ints, event: Ints) -> Segments:
     """
     order = np.lexsort((-end, start, track))
     order = order[end[order] > start[order]]
-    track, start, end, event = track[order], start[order], end[order], event[order]
-    ends, cut, deep = end, 0, 0
-    dirty = _unnested(track, start, end)
-    if len(dirty):
-        chosen = np.isin(track, dirty)
+    track, start, end, event = track[order].astype(np.int32), start[order], end[order], event[order].astype(np.int32)
+    del order
+    nesting = _nesting(track, start, end)
+    around, cut, deep = nesting.around, 0, 0
+    broken = around >= 0
+    broken[broken] = end[around[broken]] < end[broken]
+    if broken.any():
+        chosen = np.isin(track, np.unique(track[broken]))
         ends = end.copy()
         ends[chosen], deep = _cut(track[chosen], start[chosen], end[chosen])
         cut = int((ends != end).sum()) - deep
-    keep = ends > start
-    track, start, ends, event = track[keep], start[keep], ends[keep], event[keep]
-    of, tick, where, owner = _owners(track, start, ends)
-    # A boundary opens a piece until the next one of its track; the last one of a track opens none.
-    opens = np.zeros(len(of), dtype=bool)
-    opens[:-1] = (where[1:] == where[:-1]) & (tick[1:] > tick[:-1])
-    at = np.flatnonzero(opens)
-    owners = np.where(owner[at] >= 0, event[owner[at]], -1) if len(event) else np.zeros(0, dtype=np.int64)
-    return Segments(track=where[at], start=tick[at], end=tick[at + 1], event=owners, cut=cut, deep=deep)
+        keep = ends > start
+        track, start, end, event = track[keep], start[keep], ends[keep], event[keep]
+        nesting = _nesting(track, start, end)
+    return _pieces(track, start, end, event, nesting, cut, deep)
 
 
-def _boundaries(track: Ints, start: Ints, end: Ints) -> tuple[Ints, NDArray[np.bool_], Ints]:
-    """Boundaries in order of (track, tick, ends first): event of each, whether it is a start, and how many events are open after it."""
+class _Nesting(NamedTuple):
+    """Of n events in order of (track, start, longest first): in order of (track, end, innermost first), and the event around each or −1."""
+
+    by_end: NDArray[np.int32]
+    ended: NDArray[np.int32]
+    around: NDArray[np.int32]
+
+
+def _nesting(track: NDArray[np.int32], start: Ints, end: Ints) -> _Nesting:
+    """Where events are nested, the one around each is the last one before it that is one level further out.
+
+    The level is how many have begun less how many have ended; where they are not nested, some event around another one ends too soon.
+    """
     count = len(start)
-    number = np.arange(count)
-    # Of starts at one tick the outer one comes first, of ends the inner one.
-    rank = np.concatenate((number, -number))
-    begins = np.repeat([1, 0], count)
-    order = np.lexsort((rank, begins, np.concatenate((start, end)), np.concatenate((track, track))))
-    is_start = order < count
-    return order % max(1, count), is_start, np.cumsum(np.where(is_start, 1, -1))
+    # Sorted backwards, so that of ends at one tick the later event, which is the inner one, comes first.
+    by_end = (count - 1 - np.lexsort((end[::-1], track[::-1]))).astype(np.int32)
+    ended = (last_at(track[by_end], end[by_end], track, start) + 1).astype(np.int32)
+    place = np.arange(count, dtype=np.int32)
+    level = place - ended
+    by_level = np.argsort(level.astype(np.int16) if count and int(level.max()) < 2**15 else level, kind="stable")
+    at = last_at(level[by_level], by_level, level - 1, place)
+    around = by_level[np.maximum(at, 0)].astype(np.int32) if count else place
+    return _Nesting(by_end, ended, np.where(level > 0, around, np.int32(-1)))
 
 
-def _levels(is_start: NDArray[np.bool_], depth: Ints) -> Ints:
-    return np.where(is_start, depth, depth + 1)
+def _pieces(track: NDArray[np.int32], start: Ints, end: Ints, event: NDArray[Any], nesting: _Nesting, cut: int, deep: int) -> Segments:
+    """Between one boundary and the next of its track time belongs to the event that began there, or to the one around the event that ended."""
+    count = len(start)
+    tick = np.empty(2 * count, dtype=np.int64)
+    owner, where = np.empty(2 * count, dtype=np.int32), np.empty(2 * count, dtype=np.int32)
+    place = np.arange(count, dtype=np.int32)
+    begins = place + nesting.ended
+    tick[begins], owner[begins], where[begins] = start, event, track
+    ends, tracks = end[nesting.by_end], track[nesting.by_end]
+    begins = place + (last_at(track, start, tracks, ends - 1) + 1).astype(np.int32)
+    around = nesting.around[nesting.by_end]
+    tick[begins], where[begins] = ends, tracks
+    owner[begins] = np.where(around >= 0, event[np.maximum(around, 0)], -1) if count else around
+    del ends, tracks, begins, around
+    # The last boundary of a track opens nothing.
+    at = np.flatnonzero((where[1:] == where[:-1]) & (tick[1:] > tick[:-1]))
+    return Segments(track=where[at], start=tick[at], end=tick[at + 1], event=owner[at], cut=cut, deep=deep)
 
 
-def _unnested(track: Ints, start: Ints, end: Ints) -> Ints:
-    """Tracks in which an event outlives the one that it started in."""
-    event, is_start, depth = _boundaries(track, start, end)
-    order = np.argsort(_levels(is_start, depth), kind="stable")
-    # Of one level each start is followed by the end of the same event, if events are nested.
-    opened, closed = event[order][0::2], event[order][1::2]
-    return np.unique(track[np.concatenate((opened[opened != closed], closed[opened != closed]))])
-
-
-def _owners(track: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Boundaries of nested events: event, tick, track, and the innermost event that is open after each (−1 for none)."""
-    event, is_start, depth = _boundaries(track, start, end)
-    tick, where = np.where(is_start, start[event], end[event]), track[event]
-    level = _levels(is_start, depth)
-    place = np.arange(len(event))
-    starts = np.flatnonzero(is_start)
-    starts = starts[np.argsort(level[starts], kind="stable")]
-    # After an end, the event that is open one level further out: the last start of that level before it.
-    found = last_at(level[starts], starts, depth, place)
-    return event, tick, where, np.where(depth > 0, event[starts[found]], -1) if len(starts) else depth
-
-
-def _cut(track: Ints, start: Ints, end: Ints) -> tuple[Ints, int]:
+def _cut(track: NDArray[Any], start: Ints, end: Ints) -> tuple[Ints, int]:
     """Ends of events, cut where a later one outlives them; sorted by (track, start, −end) as they come.
 
     Level by level: an event that ends later than all before it is cut by none of them, and cuts them; the rest lies in it.
