@@ -117,7 +117,7 @@ def test_it_says_what_the_report_says_in_every_form(width: int) -> None:
             "cycles",
             "negative duration",
             "byte 77",
-            "clocks differ",
+            "Clocks differ",
             "resnet",
             "1.50 µs",
         ):
