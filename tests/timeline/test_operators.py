@@ -6,7 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ridgeline.core import DEVICE_WORK, Column, OperatorUse, Timeline
 from ridgeline.timeline.nesting import parents
@@ -139,3 +140,12 @@ def test_an_operator_and_what_it_calls_are_counted_once() -> None:
     work = work_of_events(t)
     assert work.flop.tolist() == [120.0, 120.0]
     assert useful_work(t, parents(t), work).tolist() == [True, False]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(timelines(), st.integers(1, 4))
+def test_in_batches_as_in_one(monkeypatch: pytest.MonkeyPatch, t: Timeline, size: int) -> None:
+    whole = operator_uses(t)
+    with monkeypatch.context() as patch:
+        patch.setattr("ridgeline.timeline.operators._BATCH", size)
+        assert operator_uses(t) == whole

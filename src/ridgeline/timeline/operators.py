@@ -135,11 +135,16 @@ def _device_ticks(t: Timeline, events: Events, up: Ticks, groups: _Groups) -> Ti
         inner = up[call] >= 0
         call, number = up[call[inner]], number[inner]
     pairs = distinct(np.concatenate(keys))
-    of, work = pairs // width, used[used_order][pairs % width] if len(used) else pairs
+    del keys
     out = np.full(len(groups.name), -1, dtype=np.int64)
-    union = grouped_union(of, events.start[work], events.end[work], len(out))
-    launching = distinct(of)
-    out[launching] = union[launching]
+    # Whole groups at a time: the pairs are many, and what a union needs beside them is several times as much.
+    ends = np.flatnonzero(np.concatenate((pairs[1:] // width != pairs[:-1] // width, [True] * bool(len(pairs))))) + 1
+    begin = 0
+    for end in ends[np.concatenate((ends[1:] // _BATCH != ends[:-1] // _BATCH, [True] * bool(len(ends)))).astype(np.bool_)].tolist():
+        of, work = pairs[begin:end] // width, used[used_order][pairs[begin:end] % width]
+        launching = distinct(of)
+        out[launching] = grouped_union(of, events.start[work], events.end[work], len(out))[launching]
+        begin = end
     return out
 
 
