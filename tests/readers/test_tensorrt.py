@@ -146,3 +146,13 @@ def test_percentages_that_add_up_to_something_else_are_told(tmp_path: Path) -> N
 def test_nothing_usable_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="layers with averageMs"):
         _read(tmp_path, '[{"count": 1}, {"name": "a", "averageMs": "x", "timeMs": null}]')
+
+
+def test_records_that_are_nested_without_end_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="nested too deeply"):
+        _read(tmp_path, LAYERS[:-3] + ", " + '{"name":' * 100_000)
+
+
+def test_a_file_that_is_nothing_but_damage_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="more than 1000"):
+        _read(tmp_path, LAYERS[:-3] + ", " + '{"a":"' * 20_000)

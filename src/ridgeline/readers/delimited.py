@@ -178,7 +178,17 @@ def split(line: str, delimiter: str) -> list[str]:
     """Fields of one line; raises `csv.Error` for a field longer than the csv module takes."""
     if '"' not in line:
         return line.split(delimiter)
-    return next(csv.reader([line], delimiter=delimiter), [])
+    # Where a field does not begin with its quote, the line ends are not part of any field.
+    quoted = line if "\n" not in line or _quoted(line, delimiter) else line.replace("\n", " ")
+    return next(csv.reader([quoted], delimiter=delimiter), [])
+
+
+def _quoted(line: str, delimiter: str) -> bool:
+    try:
+        next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return False
+    return True
 
 
 def unverified(what: str) -> Caution:

@@ -73,6 +73,12 @@ def test_wavefronts_of_64_lanes() -> None:
     assert finding.actions[0].speedup[1] == pytest.approx(1.6)
 
 
+def test_lanes_as_a_share() -> None:
+    (finding,) = kernel_findings(_table({**_HEALTHY, "active_lanes": 0.5}))
+    assert (finding.cause, finding.actions[0].speedup[1]) == ("divergence", pytest.approx(2.0))
+    assert finding.summary.startswith("50.0% of the lanes")
+
+
 def test_occupancy_names_its_limit() -> None:
     finding = _only(
         occupancy=0.25, occupancy_limit=0.25, blocks_by_registers=2, blocks_by_shared_memory=6, blocks_by_warps=8, registers_per_thread=128

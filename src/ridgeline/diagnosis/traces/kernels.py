@@ -215,7 +215,8 @@ def _divergence(kernel: _Kernel) -> Iterator[TraceFinding]:
     evidence = kernel.evidence("active_lanes", "predicated_lanes", "branch_efficiency", "compute_share")
     if active / filled < _GOOD:
         gain = _lanes_gain(kernel, active / filled)
-        said = f"{active * width:.1f} of {width} lanes are active in an instruction of {_short(kernel)}"
+        part = format_share(active) if lanes <= 1.0 else f"{lanes:.1f} out of {width}"
+        said = f"{part} of the lanes are active in an instruction of {_short(kernel)}"
         because = "lanes that take one way together finish in one pass"
         yield kernel.finding("divergence", "latency", said, [("uniform-branches", because, gain)], evidence)
     elif filled < _GOOD:

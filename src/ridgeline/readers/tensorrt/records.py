@@ -18,6 +18,8 @@ FORMAT = "tensorrt"
 TOOL = "TensorRT (trtexec)"
 #: Milliseconds of a second.
 MS = 1000.0
+#: A file with more damaged records than this is no export; each costs a look at what is before and behind it.
+_MOST_DAMAGED = 1000
 
 
 class Records:
@@ -45,12 +47,18 @@ class Records:
 
     def _one_by_one(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """A damaged array: every object that is whole."""
-        text, place, at, decoder = self._source.data.decode("utf-8", "replace"), 0, 0, json.JSONDecoder()
+        text, decoder = self._source.data.decode("utf-8", "replace"), json.JSONDecoder()
+        place = at = damaged = 0
         while (at := text.find("{", at)) >= 0:
             place += 1
             try:
                 record, at = decoder.raw_decode(text, at)
-            except (ValueError, RecursionError):
+            except RecursionError as error:
+                raise self._source.damaged("records without anything nested in them", f"record {place} is nested too deeply") from error
+            except ValueError as error:
+                damaged += 1
+                if damaged > _MOST_DAMAGED:
+                    raise self._source.damaged("records, one or the other of them damaged", f"more than {_MOST_DAMAGED} that are") from error
                 self.left_out.add("records that are damaged or cut short", f"record {place}")
                 at = max(text.find("\n", at), at) + 1
                 continue
