@@ -136,6 +136,10 @@ def _recorded(g: np.random.Generator, noise: Path | None, count: int, tools: dic
         spread = ", ".join(f"{program} {values.size} points, σ {100 * mad_sigma(np.log(values)):.1f} %" for program, values in series.items())
         head = ["rule", "no step: flagged (aim: ≤ 2 %)", "2 % (aim: F1 ≥ 0.75)", "5 % (aim: F1 ≥ 0.90)"]
         yield markdown(f"A step put into {POINTS} recorded {what} ({spread})", head, _injected(g, list(series.values()), count, tools))
+        # In order the noise also holds what the machine itself did in that time, which is no false alarm; in random order only how points scatter.
+        shuffled = [g.permutation(values) for values in series.values()]
+        yield markdown(f"The same {what} in random order: how they scatter, without what the machine did in that time", head,
+                       _injected(g, shuffled, count, tools))  # fmt: skip
 
 
 def _agreed(truth: set[int], found: set[int]) -> int:
