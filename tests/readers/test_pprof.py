@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from readers.stack_paths import paths
 from ridgeline.core import Profile
 from ridgeline.readers import read_profile
-from ridgeline.readers.pprof import Pprof
+from ridgeline.readers.pprof import Pprof, _numbers
 from ridgeline.readers.testing import ProfileReaderConformance
+from ridgeline.readers.wire import varints
 
 _STRINGS = ["", "samples", "count", "cpu", "nanoseconds", "main", "work", "leaf", "app.go", "/bin/app", "thread", "go1.22"]
 
@@ -113,3 +114,10 @@ def test_values_of_a_path_add_up(tmp_path_factory: pytest.TempPathFactory, sampl
         expected[path] = expected.get(path, 0) + 1
     stacks = _read(tmp_path_factory.mktemp("pprof"), data).stacks
     assert paths(next(each for each in stacks if each.measure == "samples")) == expected
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=20))
+def test_packed_numbers_are_those_of_the_wire(values: list[int]) -> None:
+    packed = b"".join(_varint(value) for value in values)
+    assert _numbers(packed) == values == varints(packed).tolist()
+    assert _numbers(packed * 200) == values * 200

@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from ridgeline.core import Profile, Stacks
 
 from .source import Source
@@ -30,6 +28,8 @@ _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = 1, 2, 3, 4, 5, 
 _DROP, _KEEP, _TIME, _DURATION, _PERIOD_TYPE, _PERIOD, _COMMENT, _DEFAULT_TYPE, _DOC = 7, 8, 9, 10, 11, 12, 13, 14, 15
 _LENGTHS = frozenset({_SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING, _PERIOD_TYPE, _DOC})
 _MOST_TYPES = 64
+#: A longer packed field is decoded as an array.
+_LONG = 1000
 
 
 class _Line(NamedTuple):
@@ -160,7 +160,7 @@ class _Reading:
             if number == 1:
                 places.append(part if isinstance(part, bytes) else _varint_bytes(part))
             elif number == 2:
-                values.extend(_signed_numbers(part) if isinstance(part, bytes) else [signed(part)])
+                values.extend(map(signed, _numbers(part) if isinstance(part, bytes) else [part]))
             elif number == 3 and wire == LENGTH and isinstance(part, bytes):
                 self._labels[_scalars(part).get(1, 0)] += 1
         if len(values) != len(self._types):
@@ -178,7 +178,7 @@ class _Reading:
     def _node(self, packed: bytes, place: int) -> int | None:
         node = self._stacks_of_locations.get(packed)
         if node is None:
-            frames = [frame for location in varints(packed)[::-1].tolist() for frame in self._frames_of(location)]
+            frames = [frame for location in reversed(_numbers(packed)) for frame in self._frames_of(location)]
             if not frames:
                 self.left_out.add("samples without a stack", f"sample {place}")
                 return None
@@ -271,11 +271,26 @@ def _pair(value: bytes, first: int, second: int) -> tuple[int, int]:
     return found.get(first, 0), found.get(second, 0)
 
 
-def _signed_numbers(packed: bytes) -> list[int]:
-    """The `int64` values of a packed field; where all are of one byte, as counts of a sample mostly are, at once."""
-    if len(packed) < 64 and packed.isascii():
+def _numbers(packed: bytes) -> list[int]:
+    """The unsigned values of a packed field: those of a sample are few, and arrays would cost more than they save."""
+    if packed.isascii():
         return list(packed)
-    return [int(value) for value in varints(packed).view(np.int64)]
+    if len(packed) > _LONG:
+        return [int(value) for value in varints(packed)]
+    values: list[int] = []
+    value = shift = 0
+    for byte in packed:
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            values.append(value & 0xFFFFFFFFFFFFFFFF)
+            value = shift = 0
+        else:
+            shift += 7
+            if shift > 63:
+                raise WireError("a number longer than ten bytes", 0)
+    if shift:
+        raise WireError("a number cut short", len(packed))
+    return values
 
 
 def _varint_bytes(value: int) -> bytes:
