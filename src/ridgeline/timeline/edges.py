@@ -254,7 +254,7 @@ def handoffs(scene: Scene, explained: Flags) -> Edges:
     last = np.concatenate((fresh[1:], [True]))
     stops = np.flatnonzero(busy & (last | np.concatenate((~busy[1:], [True]))))
     goes_on = np.flatnonzero(busy & (fresh | np.concatenate(([True], ~busy[:-1]))))
-    goes_on = goes_on[~explained[seg.event[goes_on]]]
+    goes_on = goes_on[~_begins_with(scene, explained, goes_on)]
     idle_since = np.where(fresh[goes_on], NEVER, _stop_before(seg, stops, goes_on))
     order = np.lexsort((-seg.track[stops], seg.end[stops], group[seg.track[stops]]))
     stops = stops[order]
@@ -267,6 +267,18 @@ def handoffs(scene: Scene, explained: Flags) -> Edges:
     # The stretch that ends is not always the innermost event's own end: only boundaries that are there can be spoken of.
     fits = (events.end[source] == seg.end[stop[fits]]) & (events.start[target] == seg.start[goes_on[fits]])
     return edges(2 * source[fits] + 1, 2 * target[fits], "handoff", assumed=True)
+
+
+def _begins_with(scene: Scene, chosen: Flags, segments: Ints) -> Flags:
+    """Which segments begin with one of the chosen events, be it around others that begin with it."""
+    at = np.flatnonzero(chosen & scene.host)
+    at = at[np.lexsort((scene.events.start[at], scene.events.track[at]))]
+    track, start = scene.events.track[at], scene.events.start[at]
+    found = last_at(track, start, scene.segments.track[segments], scene.segments.start[segments])
+    out = found >= 0
+    hit = found[out]
+    out[out] = (track[hit] == scene.segments.track[segments[out]]) & (start[hit] == scene.segments.start[segments[out]])
+    return out
 
 
 def _stop_before(seg: Segments, stops: Ints, goes_on: Ints) -> Ints:
