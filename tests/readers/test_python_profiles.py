@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from readers.stack_paths import paths
 from ridgeline.core import Profile, ReadError
-from ridgeline.readers import read_profile
+from ridgeline.readers import Source, read_profile
 from ridgeline.readers.austin import Austin
 from ridgeline.readers.cprofile import CProfile
 from ridgeline.readers.cpu_profile import CpuProfile
@@ -175,6 +175,13 @@ def test_a_sample_of_v8_lasts_until_the_next(tmp_path: Path) -> None:
     assert next(frame.line for frame in stacks.frames if frame.function == "run") == 9
     (hits,) = _read(tmp_path, json.dumps({"nodes": _V8["nodes"]}).encode()).stacks
     assert (hits.unit, hits.samples) == ("count", 4)
+
+
+def test_a_trace_of_chrome_with_a_profile_inside_is_no_profile(tmp_path: Path) -> None:
+    event = {"name": "ProfileChunk", "ph": "P", "ts": 1, "pid": 1, "tid": 1, "args": {"data": {"cpuProfile": {"nodes": _V8["nodes"]}}}}
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": [event]}), encoding="utf-8")
+    assert CpuProfile().recognises(Source(path)) == 0
 
 
 def test_nodes_in_a_circle_are_refused(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ __all__ = ["CpuProfile"]
 
 _NODES = re.compile(rb'"nodes"\s*:\s*\[\s*\{')
 _CALL_FRAME = re.compile(rb'"callFrame"\s*:\s*\{')
+#: Traces of Chrome carry the same nodes piece by piece in their events.
+_TRACE = re.compile(rb'"(?:traceEvents|ph)"\s*:')
 
 
 class _CallFrame(msgspec.Struct, rename="camel"):
@@ -53,7 +55,8 @@ class CpuProfile:
     def recognises(self, source: Source) -> int:
         """By a list of nodes with call frames."""
         head = source.head
-        return 90 if head.lstrip().startswith(b"{") and _NODES.search(head) and _CALL_FRAME.search(head) else 0
+        told = head.lstrip().startswith(b"{") and _NODES.search(head) and _CALL_FRAME.search(head)
+        return 90 if told and not _TRACE.search(head) else 0
 
     def read(self, source: Source) -> Profile:
         """Read a profile.
