@@ -32,9 +32,11 @@ def frame_section(report: ReadReport, most: int) -> Section | None:
             share(one.total_share),
             words(_source(one.file, one.line, one.library), "the file does not tell"),
         )
-        for one in report.frames
+        for one in report.frames[:most]
     ]
-    return Section(title="Functions", blocks=(cut_table(f"by {report.measure or 'weight'} that ended in them", columns, rows, most),))
+    return Section(
+        title="Functions", blocks=(cut_table(f"by {report.measure or 'weight'} that ended in them", columns, rows, most, total=len(report.frames)),)
+    )
 
 
 def _source(file: str | None, line: int | None, library: str) -> str:

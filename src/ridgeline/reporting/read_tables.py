@@ -129,10 +129,10 @@ def gap_section(report: ReadReport, most: int) -> Section | None:
             words(gap.activity, "nothing recorded"),
             share(gap.covered_share),
         )
-        for gap in report.gaps
+        for gap in report.gaps[:most]
     ]
     note = "`of it`: share of the gap that the named host activity fills; `at`: from the start of the window."
-    table = cut_table("gaps between pieces of work, the longest first", columns, rows, most, total=max(report.gap_count, len(rows)), note=note)
+    table = cut_table("gaps between pieces of work, the longest first", columns, rows, most, total=max(report.gap_count, len(report.gaps)), note=note)
     return Section(title="Gaps", blocks=(table,))
 
 
@@ -215,9 +215,11 @@ def operator_section(report: ReadReport, most: int) -> Section | None:
             seconds(one.least_s),
             seconds(one.most_s),
         )
-        for one in report.operators
+        for one in report.operators[:most]
     ]
-    return Section(title="Operators", blocks=(cut_table("by name and kind; share is of the window", columns, rows, most),))
+    return Section(
+        title="Operators", blocks=(cut_table("by name and kind; share is of the window", columns, rows, most, total=len(report.operators)),)
+    )
 
 
 def overhead_section(report: ReadReport) -> Section | None:
@@ -357,9 +359,9 @@ def lane_section(report: ReadReport, most: int) -> Section | None:
             seconds(one.window_s),
             count(one.overlapped_events),
         )
-        for one in sorted(report.lanes, key=lambda one: -one.busy_s)
+        for one in sorted(report.lanes, key=lambda one: -one.busy_s)[:most]
     ]
-    return Section(title="Lanes", blocks=(cut_table("threads, streams and queues, the busiest first", columns, rows, most),))
+    return Section(title="Lanes", blocks=(cut_table("threads, streams and queues, the busiest first", columns, rows, most, total=len(report.lanes)),))
 
 
 def figure_section(report: ReadReport) -> Section | None:
