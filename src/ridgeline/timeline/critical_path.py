@@ -146,9 +146,10 @@ def _lags(deps: Dependencies, bound: Ints, nodes: Ints, edges: Ints) -> Pieces:
     device = ~deps.on_host[nodes]
     waits = _OF_KIND["wait"]
     awaited = np.isin(kind, [EDGE_KINDS.index(name) for name in ("wait", "signal")])
-    queued = (kind == EDGE_KINDS.index("queue")) & deps.launched[event]
+    # Without its launch nobody knows whether work was in its queue yet.
+    queued = ((kind == EDGE_KINDS.index("queue")) | (assumed & awaited)) & deps.launched[event]
     label[device & ~is_end & (kind == EDGE_KINDS.index("launch"))] = LABELS.index("launch")
-    label[device & ~is_end & (queued | (assumed & awaited))] = LABELS.index("queue")
+    label[device & ~is_end & queued] = LABELS.index("queue")
     label[device & ~is_end & awaited & ~assumed] = LABELS.index(waits)
     label[device & is_end] = LABELS.index(waits)
     # A thread that goes on at the end of an event waited in it; one that begins an event was idle.

@@ -140,9 +140,7 @@ def _edges(scene: Scene) -> tuple[list[Edges], tuple[Ints, Ints]]:
         _raise(scene, ready, one)
     launch = launches(scene, ready)
     _raise(scene, ready, launch)
-    launched = np.zeros(count, dtype=bool)
-    launched[launch.target // 2] = True
-    other = other_queues(scene, ready, launched)
+    other = other_queues(scene, ready)
     explained = np.zeros(count, dtype=bool)
     explained[wait.target // 2] = True
     blocked = waited_for(scene, explained)

@@ -159,19 +159,19 @@ def _medians(group: Ints, values: Ints, chosen: Flags) -> Ints:
     return out
 
 
-def other_queues(scene: Scene, ready: Ints, launched: Flags) -> Edges:
-    """Launched work that waits unusually long for nothing that is known: after the work of its device that ended last before it.
+def other_queues(scene: Scene, ready: Ints) -> Edges:
+    """Work that waits unusually long for nothing that is known: after the work of its device that ended last before it.
 
     Args:
         scene: the events.
         ready: when all that an event is known to have waited for was done, shape (n,).
-        launched: whether it is known when an event was put into its queue, shape (n,).
     """
     number = _device_numbers(scene.t)
-    target = np.flatnonzero(scene.device & launched & is_kind(scene.events, *DEVICE_WORK))
-    waited = scene.events.start[target] - ready[target]
+    target = np.flatnonzero(scene.device & is_kind(scene.events, *DEVICE_WORK))
+    known = ready[target] > NEVER
+    waited = scene.events.start[target] - np.where(known, ready[target], scene.events.start[target])
     group = number[scene.events.track[target]]
-    target = target[waited > _UNUSUAL * _medians(group, waited, waited >= 0)[group]]
+    target = target[~known | (waited > _UNUSUAL * _medians(group, waited, known)[group])]
     ended = np.flatnonzero(scene.device & is_kind(scene.events, *DEVICE_WORK))
     of = number[scene.events.track[ended]]
     order = np.lexsort((scene.events.end[ended], of))
