@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 import numpy as np
 
@@ -116,7 +116,7 @@ class _Header:
         try:
             value = Decimal(text) * _SECONDS.get(self.units.get(name, ""), _SECONDS["ns"]) * 10**9
             return int(value.to_integral_value()) if abs(value) < 2**62 else MISSING
-        except (InvalidOperation, ValueError):
+        except (ArithmeticError, ValueError):
             return MISSING
 
     def whole(self, fields: Sequence[str], *names: str) -> int:
