@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ridgeline.core import EVENT_KINDS, CriticalPath, PathPiece, Timeline
 
 from .dependencies import Dependencies, graph_of
-from .edges import EDGE_KINDS
+from .edges import EDGE_KINDS, device_numbers, medians
 from .events import is_kind
 from .segments import segments_of
 
@@ -121,17 +121,13 @@ Pieces = tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.bool_]]
 def _unusual(deps: Dependencies, bound: Ints) -> NDArray[np.bool_]:
     """Which nodes came much later than what bound them usually explains: by many times the median lag of such nodes, shape (m,)."""
     out = np.zeros(len(deps), dtype=bool)
-    devices = list(dict.fromkeys(track.device for track in deps.t.tracks))
-    device = np.array([devices.index(track.device) for track in deps.t.tracks], dtype=np.int64)
+    device = device_numbers(deps.t)
     starts = np.flatnonzero((deps.event % 2 == 0) & ~deps.on_host & (bound >= 0))
     for kind in ("launch", "queue"):
         mine = starts[deps.kind[bound[starts]] == EDGE_KINDS.index(kind)]
-        delay = deps.delay[bound[mine]]
-        for number in range(len(devices)):
-            chosen = device[deps.track[mine]] == number
-            if chosen.any():
-                usual = max(float(np.median(delay[chosen] + deps.lag[mine[chosen]])), _QUICK_S / deps.t.tick_s)
-                out[mine[chosen]] = deps.lag[mine[chosen]] > _MANY * usual
+        group, seen = device[deps.track[mine]], deps.delay[bound[mine]] + deps.lag[mine]
+        usual = np.maximum(medians(group, seen, np.ones(len(mine), dtype=bool))[group], _QUICK_S / deps.t.tick_s)
+        out[mine] = deps.lag[mine] > _MANY * usual
     return out
 
 

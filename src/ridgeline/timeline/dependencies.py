@@ -111,8 +111,8 @@ def _scene(t: Timeline, events: Events, window: tuple[int, int]) -> tuple[Scene,
     on_device = np.array([bool(track.device) for track in t.tracks], dtype=bool)
     ranges = np.array([track.role == "ranges" for track in t.tracks], dtype=bool)
     clocks = [track.clock for track in t.tracks]
-    domains = list(dict.fromkeys(clocks))
-    domain = np.array([domains.index(clock) for clock in clocks], dtype=np.int64)
+    domains = {clock: at for at, clock in enumerate(dict.fromkeys(clocks))}
+    domain = np.array([domains[clock] for clock in clocks], dtype=np.int64)
     none = np.zeros(0, dtype=bool)
     counts = ~is_kind(events, "annotation", "iteration") & (events.start >= window[0]) & (events.end <= window[1])
     counts &= ~ranges[events.track] if len(t) else none

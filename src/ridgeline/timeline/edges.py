@@ -20,7 +20,21 @@ from ridgeline.core import DEVICE_WORK, Timeline
 from .events import Events, is_kind, links_of
 from .segments import Segments, last_at
 
-__all__ = ["EDGE_KINDS", "Edges", "Scene", "handoffs", "launches", "other_queues", "overlapped", "queue_order", "signals", "waited_for", "waits"]
+__all__ = [
+    "EDGE_KINDS",
+    "Edges",
+    "Scene",
+    "device_numbers",
+    "handoffs",
+    "launches",
+    "medians",
+    "other_queues",
+    "overlapped",
+    "queue_order",
+    "signals",
+    "waited_for",
+    "waits",
+]
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -139,17 +153,18 @@ def launches(scene: Scene, ready: Ints) -> Edges:
     fits = point <= start[target]
     source, target, after_end, point = source[fits], target[fits], after_end[fits], point[fits]
     seen = start[target] - point
-    group = 2 * _device_numbers(scene.t)[scene.events.track[target]] + after_end
-    usual = _medians(group, seen, point >= ready[target])
+    group = 2 * device_numbers(scene.t)[scene.events.track[target]] + after_end
+    usual = medians(group, seen, point >= ready[target])
     return edges(2 * source + after_end, 2 * target, "launch", delay=np.minimum(usual[group], seen), dropped=int((~fits).sum()))
 
 
-def _device_numbers(t: Timeline) -> Ints:
-    names = list(dict.fromkeys(track.device for track in t.tracks))
-    return np.array([names.index(track.device) for track in t.tracks], dtype=np.int64)
+def device_numbers(t: Timeline) -> Ints:
+    """A number for the device of each track, the host's among them."""
+    names = {name: at for at, name in enumerate(dict.fromkeys(track.device for track in t.tracks))}
+    return np.array([names[track.device] for track in t.tracks], dtype=np.int64)
 
 
-def _medians(group: Ints, values: Ints, chosen: Flags) -> Ints:
+def medians(group: Ints, values: Ints, chosen: Flags) -> Ints:
     """The lower median of the chosen values of each group, 0 where there is none."""
     out = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.int64)
     group, values = group[chosen], values[chosen]
@@ -166,12 +181,12 @@ def other_queues(scene: Scene, ready: Ints) -> Edges:
         scene: the events.
         ready: when all that an event is known to have waited for was done, shape (n,).
     """
-    number = _device_numbers(scene.t)
+    number = device_numbers(scene.t)
     target = np.flatnonzero(scene.device & is_kind(scene.events, *DEVICE_WORK))
     known = ready[target] > NEVER
     waited = scene.events.start[target] - np.where(known, ready[target], scene.events.start[target])
     group = number[scene.events.track[target]]
-    target = target[~known | (waited > _UNUSUAL * _medians(group, waited, known)[group])]
+    target = target[~known | (waited > _UNUSUAL * medians(group, waited, known)[group])]
     ended = np.flatnonzero(scene.device & is_kind(scene.events, *DEVICE_WORK))
     of = number[scene.events.track[ended]]
     order = np.lexsort((scene.events.end[ended], of))

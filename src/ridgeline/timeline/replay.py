@@ -129,6 +129,13 @@ def _slack_on_host(deps: Dependencies, latest: Ints, out: Ints) -> None:
     out[event] = np.iinfo(np.int64).max
     following = at[last_at(track, tick, seg.track[own], seg.end[own] - 1) + 1]
     np.minimum.at(out, event, np.where(deps.counted[own] > 0, before[following], room[following]))
+    # Moments within a piece, at which an event of no length lies.
+    within = last_at(seg.track, seg.start, track, tick - 1)
+    met = np.flatnonzero(within >= 0)
+    within = within[met]
+    met = met[(seg.track[within] == track[met]) & (seg.end[within] > tick[met]) & (seg.event[within] >= 0)]
+    piece = last_at(seg.track, seg.start, track[met], tick[met] - 1)
+    np.minimum.at(out, seg.event[piece], np.where(deps.counted[piece] > 0, before[at[met]], room[at[met]]))
     # Events of no length come after what ends at their tick.
     rest = np.flatnonzero(deps.host & (out < 0))
     end = deps.events.end[rest]
