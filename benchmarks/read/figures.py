@@ -26,7 +26,9 @@ from ridgeline.core.timeline import DEVICE_WORK, EVENT_KINDS
 from ridgeline.readers import read_profile
 from ridgeline.timeline.intervals import union_length
 
-WORK = {"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"}
+WORK = {"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset", "mtia_ccp_events"}
+#: Records of MTIA queues that are no work.
+NO_WORK = {"event_wait", "event_record"}
 FOLDERS = ("HolisticTraceAnalysis", "TraceLens", "kineto", "malformed", "speedscope/trace-event", "speedscope/Chrome", "chakra")
 FIGURES = re.compile(r"GPU events (\d+); sum ([\d.]+) us; union busy ([\d.]+); span ([\d.]+); idle ([\d.]+)%")
 
@@ -44,14 +46,22 @@ def plain(path: Path) -> dict[str, Decimal | int] | None:
     if not isinstance(events, list):
         return None
     spans = [event for event in events if isinstance(event, dict) and event.get("ph") == "X" and "dur" in event]
-    work = sorted((number(event["ts"]), number(event["dur"])) for event in spans if event.get("cat") in WORK)
+    chosen = [event for event in spans if event.get("cat") in WORK and event.get("name") not in NO_WORK]
+    work = sorted((number(event["ts"]), number(event["dur"])) for event in chosen)
     found: dict[str, Decimal | int] = {
         "spans": len(spans),
         "span_sum": sum((number(event["dur"]) for event in spans), Decimal(0)),
         "events": len(work),
     }
     if work:
-        found |= {"sum": sum(duration for _, duration in work), "union": union(work), "span": max(sum(each) for each in work) - work[0][0]}
+        # (ts + dur) − ts in doubles, as some published figures were made: for times since 1970 it is off by up to half a microsecond an event.
+        doubles = sum((float(start) + float(duration)) - float(start) for start, duration in work)
+        found |= {
+            "doubles": Decimal(repr(doubles)),
+            "sum": sum(duration for _, duration in work),
+            "union": union(work),
+            "span": max(sum(each) for each in work) - work[0][0],
+        }
     return found
 
 
@@ -129,8 +139,13 @@ def check(path: Path, name: str, manifest: dict[str, dict[str, str]]) -> tuple[s
             if read["spans"] == counted["spans"]:
                 faults += differing(read, counted, Decimal("1e-9"), ("span_sum",))
     if expected is not None:
-        faults += differing(read, expected, Decimal("1e-6"), ("events", "sum", "union", "span"))
-        note += ", as published"
+        off = differing(read, expected, Decimal("1e-6"), ("events", "sum", "union", "span"))
+        if off and counted is not None and not differing({"sum": counted["doubles"]}, expected, Decimal("1e-6"), ("sum",)):
+            note += f", published from doubles ({expected['sum']} for {counted['sum']})"
+            off = differing(read, expected, Decimal("1e-4"), ("events", "sum", "union", "span"))
+        else:
+            note += ", as published"
+        faults += off
     if read["excluded"]:
         note += f", {read['excluded']} left out"
     return ("WRONG" if faults else "right"), "; ".join(faults) or note

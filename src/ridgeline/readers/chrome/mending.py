@@ -16,6 +16,7 @@ __all__ = ["NEXT", "Walk", "mended", "walk"]
 
 #: The end of an event and the start of the next one, by a key that events have.
 NEXT = re.compile(rb'\}\s*,?\s*(?=\{\s*"(?:ph|name|pid|tid|ts|cat|dur|args|id|bp|s|tts|tdur|id2|scope)"\s*:)')
+_ANY_NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
 _LAST = re.compile(rb"\}(?=\s*\])")
 _STRING = rb'"(?:[^"\\]|\\.)*"'
 _BRACKET = re.compile(_STRING + rb"|[{}\[\]]", re.DOTALL)
@@ -26,8 +27,18 @@ _TOKEN = re.compile(
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _ESCAPE = re.compile(rb"\\(?:[\"/bfnrt]|u[0-9a-fA-F]{4}|(\\)|(.))", re.DOTALL)
 _HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_NO_NUMBER = re.compile(rb"[-+]?(?:nan|inf|infinity)(?=\s*[,}\]])", re.IGNORECASE)
+#: How many of them in one event are put right one by one.
+_NUMBERS = 16
+#: After so many events in a row that are lost nothing is expected of the rest.
+_MOST_LOST = 50_000
+#: How many lost events are looked at for why they are.
+_EXPLAINED = 1000
 #: An event whose end is not in sight after so many bytes is looked for no further.
 _LONGEST = 2**22
+#: No more of an event is mended, which costs far more time than decoding.
+_LONGEST_MENDED = 2**18
+_NO_JSON = "no JSON"
 
 
 class _Ahead:
@@ -35,6 +46,7 @@ class _Ahead:
 
     def __init__(self, pattern: re.Pattern[bytes], text: bytes) -> None:
         self._pattern = pattern
+        self.hopeless = False
         self._text = text
         self._next = pattern.search(text)
 
@@ -51,7 +63,7 @@ class Walk:
     Attributes:
         events: in order; places: byte of each in the text; parts: each as it was decoded.
         reached: where the rest begins; ended: whether that is behind the `]` of the array.
-        mended: bytes of events that were mended; lost: (byte, length, reason) of those that are lost.
+        mended: bytes of events that were mended; lost: (byte, length, reason) of those that are lost; hopeless: so many that it was given up.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -62,17 +74,20 @@ class Walk:
         self.ended = False
         self.mended: list[int] = []
         self.lost: list[tuple[int, int, str]] = []
+        self.hopeless = False
         self._text = text
         self._next = _Ahead(NEXT, text)
+        self._any = _Ahead(_ANY_NEXT, text)
         self._last = _Ahead(_LAST, text)
         self._endless = False
         # Bytes that may be looked at in vain for the ends of events that have none.
-        self._patience = 8 * len(text)
+        self._patience = 2 * len(text)
 
     def go(self, final: bool) -> None:
         """Read on until the array ends, the text ends, or what is left may go on in the next piece."""
         position = 0
-        while not self.ended:
+        row = 0
+        while not self.ended and row <= _MOST_LOST:
             position = self.reached = _skipped(self._text, position)
             if position >= len(self._text):
                 return
@@ -80,32 +95,40 @@ class Walk:
                 self.reached, self.ended = position + 1, True
                 return
             end = self._one(position) if self._text[position] == 0x7B else None  # {
+            row = row + 1 if end is None else 0
             if end is None and not final and self._endless and len(self._text) - position < _LONGEST:
                 return  # its end may be in the next piece
             if end is None:
                 end = self._resumed(position, final)
                 if end is None:
                     return
-                self.lost.append((position, end - position, _why(self._text[position:end], final and end == len(self._text))))
-            position = end
+                cut = final and end == len(self._text)
+                self.lost.append((position, end - position, _why(self._text[position:end], cut) if len(self.lost) < _EXPLAINED else _NO_JSON))
+            position = self.reached = end
+        self.hopeless = not self.ended
 
     def _one(self, position: int) -> int | None:
         """Where the event at `position` ends, which was kept; none if it could not be read."""
-        near = self._next.after(position) or self._last.after(position)
-        ends = [near.start() + 1] if near else []
-        event = _read(self._text, position, ends[0]) if ends else None
-        if event is None:
-            real = self._end_of(position, ends[0] if ends and self._patience < 0 else position + _LONGEST)
-            event = next((event for end in (real, *ends) if end is not None and (event := _read(self._text, position, end))), None)
-            if event is None:
-                return None
-        read, part, end = event
-        self.events.append(read)
+        near = self._following(position) or self._last.after(position)
+        end: int | None = near.start() + 1 if near else None
+        found = _read(self._text[position:end]) if end is not None else Fault("no end in sight", True, -1)
+        if isinstance(found, Fault) and found.cut:
+            # What looked like its end was inside of it; or it has none.
+            end = self._end_of(position, position + _LONGEST if self._patience > 0 else end or position)
+            found = _read(self._text[position:end]) if end is not None else found
+        if isinstance(found, Fault) or end is None:
+            return None
+        event, part = found
+        self.events.append(event)
         self.places.append(position)
         self.parts.append(part)
-        if part != self._text[position:end]:
+        if len(part) != end - position or part != self._text[position:end]:
             self.mended.append(position)
         return end
+
+    def _following(self, position: int) -> re.Match[bytes] | None:
+        """The end of an event that another one seems to follow."""
+        return self._next.after(position) or self._any.after(position)
 
     def _end_of(self, start: int, most: int) -> int | None:
         depth, stop = 0, min(len(self._text), most)
@@ -124,7 +147,7 @@ class Walk:
 
     def _resumed(self, position: int, final: bool) -> int | None:
         """Where to go on behind an event that is lost: at the next one, the end of the array or of the file, or (none) later."""
-        following = self._next.after(position)
+        following = self._following(position)
         if following is not None:
             return following.end()
         if not final and len(self._text) - position < 16 * _LONGEST:
@@ -145,19 +168,25 @@ def walk(text: bytes, final: bool) -> Walk:
     return found
 
 
-def _read(text: bytes, start: int, end: int) -> tuple[Event, bytes, int] | None:
-    """The event in a part of a text, as it is or mended."""
-    part = text[start:end]
+def _read(part: bytes) -> tuple[Event, bytes] | Fault:
+    """The event of a text and the text it was decoded from, which is mended where it had to be; or what is wrong with it."""
+    whole = part
+    for _ in range(_NUMBERS):
+        try:
+            return decode_event(part), part
+        except Fault as fault:
+            if fault.cut and not _HALF.search(part):
+                return fault
+            # Numbers that are none are most of what goes wrong, and the decoder says where they stand.
+            number = fault.byte > 0 and (_NO_NUMBER.match(part, fault.byte) or _NO_NUMBER.match(part, fault.byte - 1))
+            if not number:
+                break
+            part = part[: number.start()] + b"null" + part[number.end() :]
+    part = mended(whole[:_LONGEST_MENDED])
     try:
-        return decode_event(part), part, end
+        return decode_event(part), part
     except Fault as fault:
-        if fault.cut and not _HALF.search(part):
-            return None
-    part = mended(part)
-    try:
-        return decode_event(part), part, end
-    except Fault:
-        return None
+        return fault
 
 
 def _skipped(text: bytes, position: int) -> int:
@@ -170,11 +199,11 @@ def _why(part: bytes, cut: bool) -> str:
     if cut:
         return "cut off"
     try:
-        decode_event(mended(part.rstrip(b", \t\r\n")))
+        decode_event(mended(part[:_LONGEST_MENDED].rstrip(b", \t\r\n")))
     except Fault as fault:
         if "deeply" in str(fault):
             return "nested too deeply"
-    return "no JSON"
+    return _NO_JSON
 
 
 def mended(text: bytes) -> bytes:

@@ -27,6 +27,10 @@ _TAIL = 2**18
 _TRIES = 6
 #: Metadata before or behind the events may be as large.
 _METADATA = 2**26
+#: A single one of them that is larger tells nothing that is looked at.
+_VALUE = 2**20
+#: How many documents one after another are read.
+_DOCUMENTS = 500
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -86,11 +90,14 @@ class EventStream:
 
     def blocks(self) -> Iterator[Block]:
         """The events in the order of the file; metadata events among them."""
-        while self._to_events():
+        for _ in range(_DOCUMENTS):
+            if not self._to_events():
+                return
             self.found = True
             yield from self._array()
             if self._object:
                 self._behind()
+        self.remarks.append(f"what follows the first {_DOCUMENTS} arrays of events, at byte {self._offset}, was left out")
 
     def _more(self) -> bool:
         """Take in the next piece; false at the end of the file."""
@@ -158,8 +165,10 @@ class EventStream:
                 found = msgspec.json.decode(mended(text), type=dict[str, msgspec.Raw])
             except (msgspec.MsgspecError, RecursionError, ValueError):
                 return False
-        for key, value in found.items():
-            self.metadata.setdefault(key, bytes(value))
+        for key, raw in found.items():
+            value = bytes(raw)
+            if len(value) <= _VALUE:
+                self.metadata.setdefault(key, value)
         return True
 
     def _array(self) -> Iterator[Block]:
@@ -222,6 +231,10 @@ class EventStream:
             self.first_mended = self.first_mended or f"byte {self._offset + found.mended[0]}"
             self.mended += len(found.mended)
         self._drop(found.reached)
+        if found.hopeless:
+            self.remarks.append(f"so many events before byte {self._offset} are damaged that the rest was left out")
+            self._data, self._through = b"", True
+            return True
         if last and not found.ended:
             self.remarks.append("the array of events has no end: the recorder may have been interrupted")
         return found.ended or last
