@@ -119,10 +119,12 @@ def test_the_command_ends_once_the_ui_has_it(browser: Any, ui: str, tmp_path: Pa
 def test_the_command_ends_with_an_interrupt(tmp_path: Path, trace: Path) -> None:
     import signal
 
-    command = [sys.executable, "-m", "ridgeline", "open", str(trace), "--no-browser"]
+    command = [sys.executable, "-m", "ridgeline", "open", str(trace), "--no-browser", "--json"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        document = json.loads(process.stdout.readline())
+        assert document["address"].startswith("http://127.0.0.1:")
+        assert (document["schema"], document["browser"]) == ("ridgeline.open/1", False)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import msgspec
 
 from ridgeline.core import UsageError
 
 from .handover import Handover, origin_of
-from .options import quiet_option
+from .options import json_option, quiet_option
+from .output import emit_document
 from .progress import Report, progress
 from .read import limits_of
 
@@ -24,6 +26,15 @@ _UI = "https://ui.perfetto.dev"
 _KNOWN = ("chrome", "perfetto")
 
 
+class OpenDocument(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.open/1"):
+    """The JSON of `ridgeline open`: the address of the page that hands the trace over, and whether a browser was started with it."""
+
+    address: str
+    file: str
+    ui: str
+    browser: bool
+
+
 @click.command(name="open", no_args_is_help=True)
 @click.argument("file", metavar="FILE")
 @click.option("--ui", metavar="URL", default=_UI, show_default=True, help="The Perfetto UI, such as one of your own.")
@@ -31,8 +42,9 @@ _KNOWN = ("chrome", "perfetto")
 @click.option("--findings", is_flag=True, help="With what `ridgeline read` finds, gaps and the critical path as lanes of their own.")
 @click.option("--format", metavar="NAME", default="", help="The reader to use. [default: told from what is in the file]")
 @click.option("--most-bytes", metavar="SIZE", help="How much of the file is taken in once unpacked, such as 4GiB.")
+@json_option
 @quiet_option
-def open_command(file: str, ui: str, no_browser: bool, findings: bool, format: str, most_bytes: str | None, quiet: bool) -> int:
+def open_command(*, file: str, ui: str, no_browser: bool, findings: bool, format: str, most_bytes: str | None, as_json: bool, quiet: bool) -> int:
     """Open a trace in the Perfetto UI: from a local server to your browser, nothing is uploaded.
 
     FILE is any trace or profile with times that `ridgeline read` knows. The server ends when the UI has the trace, or with Ctrl-C.
@@ -42,7 +54,10 @@ def open_command(file: str, ui: str, no_browser: bool, findings: bool, format: s
         with progress(quiet) as say:
             trace = stack.enter_context(_ready(file, format, most_bytes, findings=findings, say=say))
         served = stack.enter_context(Handover(trace, f"{Path(file).name} (ridgeline)", ui))
-        if no_browser or not webbrowser.open(served.address):
+        started = not no_browser and webbrowser.open(served.address)
+        if as_json:
+            emit_document(OpenDocument(address=served.address, file=file, ui=ui, browser=started))
+        elif not started:
             click.echo(served.address)
         if not quiet:
             click.echo(f"ridgeline: waiting for {ui} to take the trace; Ctrl-C ends", err=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from ridgeline.core import Profile, UsageError
+from ridgeline.core import Excluded, Profile, UsageError
 from ridgeline.readers.reading import read_profile
 from ridgeline.readers.source import Limits
 
@@ -83,7 +83,7 @@ def _together(profiles: Sequence[Profile]) -> Loaded:
 def _beside(profiles: Sequence[Profile]) -> Profile:
     """Tables, stacks and counters of several files of one format, one after the other."""
     first = profiles[0]
-    excluded: dict[str, object] = {}
+    excluded: dict[str, Excluded] = {}
     for part in (part for profile in profiles for part in profile.excluded):
         before = excluded.get(part.reason)
         excluded[part.reason] = (
