@@ -23,7 +23,7 @@ from .columns import Columns
 from .events import ABSENT
 from .flows import Spans
 from .kineto import CLASSES, KIND, kind_of_name
-from .launches import FLOW, SIGNAL, Links, Recorded, linked
+from .launches import FLOW, SIGNAL, WAIT, Links, Recorded, linked
 from .matching import Groups
 from .pairs import Marked, paired
 from .tracks import Lane, lanes_of
@@ -39,6 +39,8 @@ _WORK = np.array([KIND[kind] for kind in DEVICE_WORK])
 _STEP = re.compile(r"(\d+)")
 #: What the arrows of launches were called in the first traces of PyTorch.
 _OLD_LAUNCH = "async"
+#: Categories of arrows that have a meaning: PyTorch's from a forward operator to its backward one, and what ridgeline itself writes.
+_ARROWS = {"fwdbwd": SIGNAL, "ridgeline.wait": WAIT}
 _WAITS_OF_FRAMEWORKS = re.compile(r"wait for completion|BlockUntilReady|BlockHostUntil|\bAwait\b|SynchronizeAllActivity", re.IGNORECASE)
 
 
@@ -176,7 +178,10 @@ class Built:
         if self.columns.known or "correlation" in self._sparse:
             parts.append(self._recorded_links())
         if any(len(grown["time"].array()) for group, grown in self.columns.points.items() if group.startswith("flow")):
-            parts.append(self._flow_links())
+            arrows = self._flow_links()
+            if (arrows.kind == WAIT).any():  # the file says them all itself
+                parts = [Links(*(column[part.kind != WAIT] for column in part)) for part in parts]
+            parts.append(arrows)
         empty = np.empty(0, np.int64)
         return Links(*(np.concatenate([empty, *(getattr(part, field) for part in parts)]).astype(np.int64) for field in Links._fields))
 
@@ -258,17 +263,27 @@ class Built:
             self.warnings.append(
                 Caution(code="loose-arrows", message=f"{len(target) - int(good.sum())} of {len(target)} arrows lead from or to no event")
             )
-        kind = np.where(meaning[np.maximum(source, 0)] == 1, SIGNAL, FLOW) if len(meaning) else source
+        kind = meaning[np.maximum(source, 0)] if len(meaning) else source
         return Links(source_row[good], target[good], kind[good])
 
     def _flow_points(self, points: dict[str, NDArray[Any]]) -> dict[str, Ints]:
-        """Flow events but those that repeat launches; `cls`: 1 where the category says that what is behind the arrow needs what is before it."""
+        """Flow events but those that repeat launches; `cls`: what the category says of how what is behind the arrow needs what is before it."""
         categories = {number: key[0] for key, number in self.columns.keys.items()}
         of_key = [categories[number] for number in (points["key"] // 2).tolist()]
         repeated = np.array([self.columns.known and each == _OLD_LAUNCH for each in of_key], np.bool_)
-        needs = np.array([each == "fwdbwd" for each in of_key], np.int64)
+        needs = np.array([_ARROWS.get(each, FLOW) for each in of_key], np.int64)
         found = {name: points[name].astype(np.int64)[~repeated] for name in ("key", "time", "slot")}
-        return {**found, "cls": needs[~repeated]}
+        return {**found, "slot": self._holding()[found["slot"]], "cls": needs[~repeated]}
+
+    def _holding(self) -> Ints:
+        """Slot → the slot that its arrows lead from and to: device work is not on the thread that it is written under."""
+        used = np.bincount(self._rows["slot"], minlength=len(self.columns.slots)) > 0
+        found = np.arange(len(self.columns.slots))
+        for slot, number in self.columns.slots.items():
+            if not used[number] and slot.where == "thread":
+                beside = self.columns.slots.get(Slot("ranges", slot.process, slot.thread), number)
+                found[number] = self.columns.queues.get((slot.process, slot.thread), beside)
+        return found
 
     # ── the whole ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -79,7 +79,8 @@ class _Lane:
         known = class_of(category)
         self.known = known is not None and category not in (None, "")
         self.cls: Class = known or _OTHER
-        self.slot = columns.slot(Slot("thread", self.process, self.thread))
+        self.on_host = self.cls.where in ("thread", "ranges")
+        self.slot = columns.slot(Slot(self.cls.where if self.on_host else "thread", self.process, self.thread))
         if self.group in (_GROUP["begin_async"], _GROUP["end_async"]):
             self.slot = columns.slot(Slot("async", self.process, self.category))
 
@@ -156,6 +157,7 @@ class Columns:
             `key` (number of what it belongs to; of a flow end 1 more by `bp`), shape (k,) each.
         counters: (process, name, series) → times and values.
         processes, threads, labels: names that the file gives them.
+        queues: process and thread → the slot of the device work that is written there.
         excluded: reason → [events, seconds, first place].
     """
 
@@ -172,6 +174,7 @@ class Columns:
         self.threads: dict[tuple[str, str], str] = {}
         self.labels: dict[str, str] = {}
         self.excluded: dict[str, list[Any]] = {}
+        self.queues: dict[tuple[str, str], int] = {}
         self.large: dict[Any, int] = {}
         self.keys: dict[Any, int] = {}
         self.known = False
@@ -306,7 +309,7 @@ class Columns:
         self._keep("external", rows, external)
         self._texts("shapes", rows, [each.shapes for each in args])
         self._texts("types", rows, [each.types for each in args])
-        beside = np.array([each.cls.where != "thread" for each in self.lanes.all], np.bool_)[lane[wanted]]
+        beside = np.array([not each.on_host for each in self.lanes.all], np.bool_)[lane[wanted]]
         chosen = np.flatnonzero(beside)
         if len(chosen):
             at = chosen.tolist()
@@ -332,6 +335,8 @@ class Columns:
             slot = found.get(key)
             if slot is None:
                 slot = found[key] = slots[_device_slot(lanes[number], each)]
+                if lanes[number].cls.where == "queue":
+                    self.queues.setdefault((lanes[number].process, lanes[number].thread), slot)
             out.append(slot)
         return np.array(out, np.int32)
 

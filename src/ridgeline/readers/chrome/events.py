@@ -84,7 +84,7 @@ _FAULTS = (msgspec.MsgspecError, RecursionError, ValueError, OverflowError, Memo
 
 
 class Fault(Exception):
-    """A text that does not decode: `cut` if it ends too early, and the byte that was reached, −1 if not known."""
+    """A text that does not decode: `cut` if it ends too early or too late but is sound so far, and the byte that was reached, −1 if not known."""
 
     def __init__(self, message: str, cut: bool, byte: int) -> None:
         super().__init__(message)
@@ -170,4 +170,4 @@ def _fault(error: BaseException) -> Fault:
     if isinstance(error, RecursionError):
         message = "nested too deeply"
     place = _BYTE.search(message)
-    return Fault(message, "truncated" in message, int(place.group(1)) if place else -1)
+    return Fault(message, "truncated" in message or "trailing" in message, int(place.group(1)) if place else -1)

@@ -26,7 +26,7 @@ class Class:
 
     Args:
         kind: of its events, unless their names say more.
-        where: `thread`; `queue` (device work); `annotations` or `syncs` (lanes beside a queue).
+        where: `thread`; `queue` (device work); `annotations` or `syncs` (lanes beside a queue); `ranges` (beside a thread).
         args: whether the arguments of its events are looked at.
         unit: what its device is called where the file does not say.
     """
@@ -82,6 +82,8 @@ CLASSES = {
     # What ridgeline itself writes: kinds that no category of PyTorch's says, and its findings, which are no work.
     **{f"ridgeline.{kind}": Class(kind, args=True) for kind in EVENT_KINDS},
     **{f"ridgeline.device.{kind}": Class(kind, "queue", True) for kind in EVENT_KINDS},
+    **{f"ridgeline.ranges.{kind}": Class(kind, "ranges", True) for kind in EVENT_KINDS},
+    **{f"ridgeline.device.ranges.{kind}": Class(kind, "annotations", True) for kind in EVENT_KINDS},
     **{f"ridgeline.{lane}": Class("annotation") for lane in ("findings", "gaps", "path")},
 }
 for _number, _class in enumerate(dict.fromkeys(CLASSES.values())):

@@ -109,7 +109,9 @@ class Walk:
 
     def _one(self, position: int) -> int | None:
         """Where the event at `position` ends, which was kept; none if it could not be read."""
-        near = self._following(position) or self._last.after(position)
+        near = self._next.after(position) or min(
+            filter(None, (self._any.after(position), self._last.after(position))), key=lambda found: found.start(), default=None
+        )
         end: int | None = near.start() + 1 if near else None
         found = _read(self._text[position:end]) if end is not None else Fault("no end in sight", True, -1)
         if isinstance(found, Fault) and found.cut:
@@ -125,10 +127,6 @@ class Walk:
         if len(part) != end - position or part != self._text[position:end]:
             self.mended.append(position)
         return end
-
-    def _following(self, position: int) -> re.Match[bytes] | None:
-        """The end of an event that another one seems to follow."""
-        return self._next.after(position) or self._any.after(position)
 
     def _end_of(self, start: int, most: int) -> int | None:
         depth, stop = 0, min(len(self._text), most)
@@ -147,12 +145,12 @@ class Walk:
 
     def _resumed(self, position: int, final: bool) -> int | None:
         """Where to go on behind an event that is lost: at the next one, the end of the array or of the file, or (none) later."""
-        following = self._following(position)
+        last = self._last.after(position)
+        following = self._next.after(position) or (None if final and last is not None else self._any.after(position))
         if following is not None:
             return following.end()
         if not final and len(self._text) - position < 16 * _LONGEST:
             return None
-        last = self._last.after(position)
         return last.end() if last is not None and final else len(self._text)
 
 

@@ -54,8 +54,8 @@ def lanes_of(columns: Columns, rank: int | None, used: NDArray[np.bool_]) -> lis
 
 
 def _lane(columns: Columns, slot: Slot) -> Lane:
-    if slot.where == "thread":
-        return Lane(Track(name=_host_name(columns, slot), role="thread", thread=slot.thread), -1, False)
+    if slot.where in ("thread", "ranges"):
+        return Lane(Track(name=_host_name(columns, slot), role=slot.where, thread=slot.thread), -1, False)
     if slot.where == "async":
         name = f"{_process_name(columns, slot.process)}, {slot.thread or 'ranges'} (asynchronous)"
         return Lane(Track(name=name, role="ranges", thread=slot.thread), KIND["annotation"], False)
