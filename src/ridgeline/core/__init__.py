@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .column import Blobs, Column, MemoryBlobs
     from .comparison import ChangedKey, Comparison, ComparisonSet, Contribution, SideSummary, TailComparison, Verdict
     from .device import Ceiling, Cost, Device, Engine, Link, MemoryLevel, Precision, System
+    from .diagnosis import Diagnosis
     from .errors import (
         BackendUnavailable,
         NotComparable,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         BoundaryCost,
         CriticalPath,
         DeviceUse,
+        EventCount,
         Figure,
         FrameUse,
         Gap,
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
         PartitionReport,
         PathPiece,
         ReadReport,
+        Recording,
         SerialPair,
         TimelineDifference,
         TraceFinding,
@@ -96,7 +99,6 @@ if TYPE_CHECKING:
         Bottleneck,
         Bound,
         BudgetReport,
-        Diagnosis,
         Evidence,
         Experiment,
         GroundTruth,
@@ -123,6 +125,7 @@ _HOMES = {
     "column": "Blobs Column MemoryBlobs",
     "comparison": "ChangedKey Comparison ComparisonSet Contribution SideSummary TailComparison Verdict",
     "device": "Ceiling Cost Device Engine Link MemoryLevel Precision System",
+    "diagnosis": "Diagnosis",
     "errors": "BackendUnavailable NotComparable OutOfRange PluginError ReadError RidgelineError TargetFailed Unstable UsageError",
     "facts": ("BufferUse ClockState Counters DispatchFit Facts HotSpot HotSpots LevelRecord Machine OperatorRow OpTable Sentinels WallSplit"),
     "finding": "DoctorReport Finding",
@@ -136,8 +139,8 @@ _HOMES = {
     "promises": "PromiseLine PromisePoint PromiseReport PromiseTrend",
     "quantity": "Quantity product quotient total",
     "read_report": (
-        "BoundaryCost CriticalPath DeviceUse Figure FrameUse Gap Growth IterationReport LaneUse OperatorUse PartitionReport PathPiece ReadReport "
-        "SerialPair TimelineDifference TraceFinding TraceOverhead WhatIf"
+        "BoundaryCost CriticalPath DeviceUse EventCount Figure FrameUse Gap Growth IterationReport LaneUse OperatorUse PartitionReport PathPiece "
+        "ReadReport Recording SerialPair TimelineDifference TraceFinding TraceOverhead WhatIf"
     ),
     "relayout": "Relayout",
     "run": "Run",
@@ -151,7 +154,7 @@ _HOMES = {
     "timeline": "DEVICE_WORK EVENT_KINDS LINK_KINDS CounterTrack Links Marks Timeline Track",
     "trials": "ChangeTrial OutputCheck Untried",
     "verdict": (
-        "Action Bottleneck Bound BudgetReport Diagnosis Evidence Experiment GroundTruth LevelSummary Need OperatorSummary OverheadSummary "
+        "Action Bottleneck Bound BudgetReport Evidence Experiment GroundTruth LevelSummary Need OperatorSummary OverheadSummary "
         "PartitionSummary RunnerUp Shrink StageSummary Tried WallShares Where"
     ),
     "waits": "Wait WaitTable",
@@ -164,17 +167,17 @@ __all__ = [
     "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "BackendUnavailable", "BenchReport", "Benchmark", "Better", "Blobs",
     "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial", "ChangedKey",
     "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "Cost", "CounterTrack", "Counters", "CriticalPath", "Device",
-    "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "Evidence", "Excluded", "Experiment", "Facts", "Figure", "Finding",
-    "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph", "GroundTruth", "Growth", "HistoryChange",
-    "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency", "IterationReport", "KernelCounts",
-    "KernelTable", "LaneUse", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode",
-    "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead",
-    "OverheadSummary", "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Placement", "PluginError",
-    "Precision", "Predicted", "Prediction", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable",
-    "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "ReadError", "ReadReport", "Relayout",
-    "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink", "SideSummary", "Site",
-    "Space", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "TailComparison", "TailReport", "TargetFailed",
-    "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "Unstable",
-    "Untried", "UsageError", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where", "parse_budget", "product", "quotient",
-    "total",
+    "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "EventCount", "Evidence", "Excluded", "Experiment", "Facts",
+    "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph", "GroundTruth", "Growth",
+    "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency", "IterationReport",
+    "KernelCounts", "KernelTable", "LaneUse", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "Machine", "Marks", "MemoryBlobs",
+    "MemoryLevel", "Mode", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck",
+    "Overhead", "OverheadSummary", "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Placement",
+    "PluginError", "Precision", "Predicted", "Prediction", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow",
+    "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "ReadError", "ReadReport",
+    "Recording", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink",
+    "SideSummary", "Site", "Space", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "TailComparison",
+    "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead", "Track", "Trial",
+    "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where",
+    "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

@@ -9,12 +9,14 @@ import msgspec
 from .caution import Caution
 from .facts import Counters
 from .profile import Excluded, KernelTable, ProfileTable
+from .quantity import Quantity
 from .verdict import Action, Bound, Evidence, Where
 
 __all__ = [
     "BoundaryCost",
     "CriticalPath",
     "DeviceUse",
+    "EventCount",
     "Figure",
     "FrameUse",
     "Gap",
@@ -25,6 +27,7 @@ __all__ = [
     "PartitionReport",
     "PathPiece",
     "ReadReport",
+    "Recording",
     "SerialPair",
     "TimelineDifference",
     "TraceFinding",
@@ -67,6 +70,7 @@ class DeviceUse(msgspec.Struct, frozen=True, kw_only=True):
         exposed_communication_s: communication with no compute beside it; exposed_copy_s: copies (and fills) with neither beside them.
         overlapped_s: time in which two or more pieces ran at once.
         idle_because_s: idle seconds by what fills them (`Gap.because`), of all gaps that were looked at; empty where none was.
+        drained_because_s: of them, those of gaps that began while the host waited: its queue was drained; awaited_s: how long the host waited in all.
     """
 
     name: str
@@ -85,6 +89,8 @@ class DeviceUse(msgspec.Struct, frozen=True, kw_only=True):
     exposed_copy_s: float
     overlapped_s: float
     idle_because_s: dict[str, float] = {}
+    drained_because_s: dict[str, float] = {}
+    awaited_s: float = 0.0
 
 
 class LaneUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,7 +231,8 @@ class PartitionReport(msgspec.Struct, frozen=True, kw_only=True):
         boundaries: each; fallbacks: kinds of operators left to another provider, with how many, the most time first.
         without_s: (low, high) of one run if the fallback operators ran where the rest does, with no boundary left; null if not known.
         providers: seconds on each; run_s: of one run as it is, what no node takes included; null if not known.
-        largest: nodes of the largest delegated partition; healthy: whether that is more than 95 % of the nodes (or nothing was cut); null if not known.
+        largest: nodes of the largest delegated partition; healthy: whether that is more than 95 % of the nodes (or nothing was cut); null if not
+            known.
         refused: kind of operator → why the delegate refused it, where the file says so.
     """
 
@@ -371,6 +378,37 @@ class TraceFinding(msgspec.Struct, frozen=True, kw_only=True):
     confirmed: bool = False
 
 
+class EventCount(msgspec.Struct, frozen=True, kw_only=True):
+    """All events of one name and kind, of a recording whose times do not hold."""
+
+    name: str
+    kind: str
+    calls: int
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """How calls of a target were recorded for a report, and what that did to them.
+
+    Args:
+        instrument: what recorded; calls: how many, `asked` were wanted; shapes, stacks: whether these were recorded as well.
+        wall_s: median of a recorded call by a timer around it; clean_s: of calls before and after that nothing recorded.
+        ratio_to_ground_truth: the one by the other; perturbed: whether its interval lies outside ±10 %, null where it straddles. Of a perturbed
+            recording the report has no times and no shares.
+        file: where the recording was kept; empty if it was not.
+    """
+
+    instrument: str
+    calls: int
+    asked: int
+    wall_s: Quantity
+    clean_s: Quantity
+    ratio_to_ground_truth: Quantity
+    perturbed: bool | None
+    shapes: bool = False
+    stacks: bool = False
+    file: str = ""
+
+
 class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.read/1"):
     """One or several files of one run.
 
@@ -387,6 +425,7 @@ class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         figures: every share of this report with what it was made of.
         skew_s: of each file against the first, where several were put on one clock.
         excluded: what is in no figure; findings: what limits the program, worst first, empty when healthy.
+        recording: how it was recorded, where that was done for this report; counts: what ran, in order of first start, where times do not hold.
     """
 
     files: tuple[str, ...]
@@ -419,3 +458,5 @@ class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     findings: tuple[TraceFinding, ...] = ()
     healthy: bool | None = None
     warnings: tuple[Caution, ...] = ()
+    recording: Recording | None = None
+    counts: tuple[EventCount, ...] = ()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from .benchmark import Benchmark
+from .diagnosis import Diagnosis
 from .display import shown_inline
 from .facts import Facts
-from .verdict import Diagnosis, GroundTruth
+from .verdict import GroundTruth
 
 __all__ = ["Run"]
 

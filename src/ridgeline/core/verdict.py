@@ -1,7 +1,4 @@
-"""`Need`, `Diagnosis`, `Experiment`: what to measure next and why, what was concluded, and whether a promise held.
-
-`Diagnosis` is the JSON contract `ridgeline.diagnosis/1`: its fields are only ever added to.
-"""
+"""`Need`, `Experiment` and the parts of a `Diagnosis`: what to measure next and why, what was concluded, and whether a promise held."""
 
 from __future__ import annotations
 
@@ -9,17 +6,13 @@ from typing import Literal
 
 import msgspec
 
-from .display import shown_inline
-from .facts import Caution, ClockState
 from .quantity import Quantity
-from .trials import Untried
 
 __all__ = [
     "Action",
     "Bottleneck",
     "Bound",
     "BudgetReport",
-    "Diagnosis",
     "Evidence",
     "Experiment",
     "GroundTruth",
@@ -358,48 +351,6 @@ class BudgetReport(msgspec.Struct, frozen=True, kw_only=True):
     shrink: tuple[Shrink, ...] = ()
     because: str = ""
     of: Literal["steady calls", "first calls"] = "steady calls"
-
-
-class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.diagnosis/1"):
-    """The page as data; the contract of `ridgeline diagnose --json`. Seconds, bytes, FLOP throughout; `threads` is 0 where the target decides.
-
-    `models_share` is the part of the end-to-end time in calls of models, found beside the stages; null where none was seen.
-    """
-
-    target: str
-    machine: str
-    software: dict[str, str]
-    method: str
-    commit: str | None
-    threads: int
-    allocator: str
-    input: tuple[str, ...]
-    budget: str | None
-    clock: ClockState
-    ground_truth: GroundTruth | None
-    wall_split: WallShares | None
-    levels: tuple[LevelSummary, ...]
-    stages: tuple[StageSummary, ...]
-    operators: tuple[OperatorSummary, ...]
-    overhead: OverheadSummary | None
-    partitions: PartitionSummary | None
-    bottleneck: Bottleneck | None
-    actions: tuple[Action, ...]
-    tried: tuple[Tried, ...]
-    runners_up: tuple[RunnerUp, ...]
-    warnings: tuple[Caution, ...]
-    bound: Bound = "inconclusive"
-    headline: str = ""
-    missing: tuple[str, ...] = ()
-    run: str | None = None
-    command: str = ""
-    untried: tuple[Untried, ...] = ()
-    budget_state: BudgetReport | None = None
-    models_share: float | None = None
-
-    def _repr_html_(self) -> str | None:
-        """Its fragment for a notebook."""
-        return shown_inline(self)
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.experiment/1"):
