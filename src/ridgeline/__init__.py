@@ -35,8 +35,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "ReadReport", "RidgelineError",
-    "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "read", "stage",
+    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "ReadReport",
+    "RidgelineError", "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "read", "stage",
 ]  # fmt: skip
 
 

@@ -21,8 +21,8 @@ from .flows.read import read as read
 from .measurement.stages.stage import stage as stage
 
 __all__ = [
-    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "ReadReport", "RidgelineError",
-    "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "read", "stage",
+    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "ReadReport",
+    "RidgelineError", "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "read", "stage",
 ]  # fmt: skip
 
 __version__: str
