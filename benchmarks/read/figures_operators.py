@@ -3,7 +3,7 @@
 The counts are made here with split and json alone, with exact decimals and nothing of ridgeline, and compared at a relative 1e-6; for the two logs of
 TFLite they are the figures of MANIFEST.tsv and those that stand in the file.
 
-    RIDGELINE_DATA=FOLDER python benchmarks/read/figures_tables2.py [--out FILE.md]
+    RIDGELINE_DATA=FOLDER python benchmarks/read/figures_operators.py [--out FILE.md]
 """
 
 from __future__ import annotations
