@@ -170,4 +170,4 @@ def _fault(error: BaseException) -> Fault:
     if isinstance(error, RecursionError):
         message = "nested too deeply"
     place = _BYTE.search(message)
-    return Fault(message, "truncated" in message or "trailing" in message, int(place.group(1)) if place else -1)
+    return Fault(message, "truncated" in message or "trailing characters" in message, int(place.group(1)) if place else -1)

@@ -146,7 +146,11 @@ class Walk:
     def _resumed(self, position: int, final: bool) -> int | None:
         """Where to go on behind an event that is lost: at the next one, the end of the array or of the file, or (none) later."""
         last = self._last.after(position)
-        following = self._next.after(position) or (None if final and last is not None else self._any.after(position))
+        following = self._next.after(position)
+        if following is None:
+            # What looks like another event may stand behind the array: not if an end of an array comes first.
+            other = self._any.after(position)
+            following = other if other is not None and (last is None or other.start() < last.start()) else None
         if following is not None:
             return following.end()
         if not final and len(self._text) - position < 16 * _LONGEST:
