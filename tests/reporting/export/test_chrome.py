@@ -82,6 +82,47 @@ def test_read_again_it_is_the_same(tmp_path: Path) -> None:
     assert launches_of(found) == Counter([("cudaLaunchKernel", "gemm"), ("cudaLaunchKernel", "ncclKernel_AllReduce")])
 
 
+def links_of(timeline: Timeline) -> Counter[tuple[str, str, str]]:
+    links = timeline.links
+    assert links is not None
+    assert links.kind is not None
+    names = [timeline.strings[index] for index in timeline.name.values.tolist()]
+    pairs = zip(links.source.values.tolist(), links.target.values.tolist(), links.kind.values.tolist(), strict=True)
+    return Counter((LINK_KINDS[kind], names[source], names[target]) for source, target, kind in pairs)
+
+
+def test_arrows_between_streams_and_what_was_waited_for_come_back(tmp_path: Path) -> None:
+    # By its times alone the wait would have been for the all-reduce, which ended last.
+    links = [(2, 4, "launch"), (2, 6, "launch"), (6, 7, "signal"), (7, 5, "flow"), (5, 3, "wait")]
+    timeline = timeline_of(_STEPS, links)
+    found = again(timeline, tmp_path)
+    assert links_of(found) == links_of(timeline)
+
+
+def test_ranges_stay_ranges(tmp_path: Path) -> None:
+    beside = Track(name="GPU 0 stream 7 annotations", device="GPU 0", role="ranges", process="1", thread="7")
+    host = Track(name="process 1, overhead", role="ranges", process="1", thread="2")
+    timeline = timeline_of(
+        [
+            (stream(7), "compute", "gemm", 5, 9), (beside, "annotation", "ProfilerStep#1", 0, 10), (beside, "other", "odd", 1, 2),
+            (HOST, "operator", "aten::mm", 0, 10), (host, "profiler", "Buffer Flush", 2, 4), (host, "wait", "Command Buffer Full", 4, 10),
+        ],
+        [(3, 0, "launch")],
+    )  # fmt: skip
+    found = again(timeline, tmp_path)
+    assert events_of(found) == events_of(timeline)
+    assert {(track.device, track.thread, track.role) for track in found.tracks} == {
+        (track.device, track.thread, track.role) for track in timeline.tracks
+    }
+
+
+@pytest.mark.parametrize(("ranks", "expected"), [((3, 3), {3}), ((None, None), {None}), ((0, 1), {None})])
+def test_the_rank_of_all_lanes_comes_back(tmp_path: Path, ranks: tuple[int | None, int | None], expected: set[int | None]) -> None:
+    lanes = [msgspec.structs.replace(HOST, name=f"thread {number}", thread=str(number), rank=rank) for number, rank in enumerate(ranks)]
+    timeline = timeline_of([(lane, "operator", "aten::mm", 0, 10) for lane in lanes])
+    assert {track.rank for track in again(timeline, tmp_path).tracks} == expected
+
+
 @pytest.mark.parametrize("kind", [kind for kind in EVENT_KINDS if kind not in ("compute", "operator", "runtime", "annotation")])
 def test_a_kind_that_no_name_tells_comes_back(tmp_path: Path, kind: str) -> None:
     timeline = timeline_of(

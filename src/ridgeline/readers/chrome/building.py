@@ -19,7 +19,7 @@ from ridgeline.core.timeline import DEVICE_WORK, CounterTrack, Marks, Timeline
 from ridgeline.core.timeline import Links as TimelineLinks
 from ridgeline.core.units import format_quantity
 
-from .columns import Columns
+from .columns import Columns, Slot
 from .events import ABSENT
 from .flows import Spans
 from .kineto import CLASSES, KIND, kind_of_name

@@ -43,7 +43,7 @@ _DEVICE = {
     "sync": "cuda_sync",
 }
 #: Kind of link → category of its arrow: what leads from a launch PyTorch draws as `ac2g`, what needs what is before it as `fwdbwd`.
-_ARROWS = {"launch": "ac2g", "signal": "fwdbwd"}
+_ARROWS = {"launch": "ac2g", "signal": "fwdbwd", "wait": "ridgeline.wait"}
 #: Events that are formatted at once.
 _PIECE = 50_000
 #: Names of numbers whose arguments have other names in PyTorch's traces.
@@ -61,7 +61,9 @@ def write_chrome(timeline: Timeline, file: BinaryIO, report: ReadReport | None =
         report: what was found in it; its findings, gaps and critical path become lanes.
     """
     lanes, clock = Lanes.of(timeline.tracks), Clock(timeline.tick_s)
-    file.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
+    ranks = {track.rank for track in timeline.tracks}
+    rank = next(iter(ranks)) if len(ranks) == 1 else None
+    file.write(b'{"displayTimeUnit":"ns",' + (b'"distributedInfo":{"rank":%d},' % rank if rank is not None else b"") + b'"traceEvents":[\n')
     file.write(b",\n".join(metadata(timeline.tracks, lanes)))
     pieces = (_events(timeline, lanes, clock), _links(timeline, lanes, clock), _marks(timeline, lanes, clock), _counters(timeline, lanes, clock))
     for lines in (*(line for piece in pieces for line in piece), *(own_lanes(timeline, report, clock) if report is not None else ())):
@@ -106,13 +108,14 @@ class _Heads(dict[tuple[int, int, int], str]):
 
 def _category(kind: str, name: str, track: Track) -> str:
     """PyTorch's category where a reader of it comes to the same kind and place, else ours."""
+    ours = f"ridgeline{'.device' * bool(track.device)}{'.ranges' * (track.role == 'ranges')}.{kind}"
     theirs = (_DEVICE if track.device else _HOST).get(kind, "")
     known = class_of(theirs) if theirs else None
     if known is None or kind_of_name(known.kind, name) != KIND[kind]:
-        return f"ridgeline.device.{kind}" if track.device else f"ridgeline.{kind}"
+        return ours
     # Ranges and waits of a device lie beside its queue in those traces: on a lane of work they would move away from it.
     beside = known.where in ("annotations", "syncs")
-    return theirs if not track.device or beside == (track.role == "ranges") else f"ridgeline.device.{kind}"
+    return theirs if beside == (track.role == "ranges") else ours
 
 
 def _arguments(timeline: Timeline, part: slice, calls: dict[str, NDArray[np.int64]]) -> list[str]:

@@ -49,10 +49,14 @@ def _decimal(value: int, unit: int, digits: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Lanes:
-    """The process and thread numbers of each track: those of the file where they are numbers and nobody else has them."""
+    """The process and thread numbers of each track: those of the file where they are numbers and nobody else has them.
+
+    `stream`: of a lane of ranges the number of the queue that it lies beside, else its own.
+    """
 
     pid: tuple[int, ...]
     tid: tuple[int, ...]
+    stream: tuple[int, ...]
 
     @classmethod
     def of(cls, tracks: Sequence[Track]) -> Lanes:
@@ -69,7 +73,12 @@ class Lanes:
             taken[process].add(thread)
             pid.append(process)
             tid.append(thread)
-        return cls(pid=tuple(pid), tid=tuple(tid))
+        queues = {(*_process_of(track), track.thread): thread for track, thread in zip(tracks, tid, strict=True) if track.role == "queue"}
+        stream = [
+            queues.get((*_process_of(track), track.thread), thread) if track.role == "ranges" else thread
+            for track, thread in zip(tracks, tid, strict=True)
+        ]
+        return cls(pid=tuple(pid), tid=tuple(tid), stream=tuple(stream))
 
     def where(self, track: int) -> str:
         """Process and thread of a track, as members of an event."""
@@ -81,7 +90,7 @@ class Lanes:
             return '"lane":' + json_text(track.role or "thread")
         number = _device_number(track.device)
         device = number if number.isdecimal() and track.device == f"GPU {number}" else json_text(track.device)
-        return f'"device":{device},"stream":{self.tid[index]}'
+        return f'"device":{device},"stream":{self.stream[index]}'
 
     def process(self, tracks: Sequence[Track], process: str, device: str) -> int:
         """The number of a process, by its name or that of its device; ours where no track is of it."""
