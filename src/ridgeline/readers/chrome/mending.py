@@ -19,7 +19,7 @@ NEXT = re.compile(rb'\}\s*,?\s*(?=\{\s*"(?:ph|name|pid|tid|ts|cat|dur|args|id|bp
 _ANY_NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
 _LAST = re.compile(rb"\}(?=\s*\])")
 _STRING = rb'"(?:[^"\\]|\\.)*"'
-_BRACKET = re.compile(_STRING + rb"|[{}\[\]]", re.DOTALL)
+_BRACKET = re.compile(_STRING + rb"|[\"{}\[\]]", re.DOTALL)
 _TOKEN = re.compile(
     _STRING + rb"|,(?=\s*[}\]])|(?<![\w.\"])[-+]?(?:nan|inf|infinity|none|true|false)(?:\(\w*\))?(?![\w.\"])|-?\d[\d.]*[eE][+]?\d{3,}|-?\d{400,}",
     re.DOTALL | re.IGNORECASE,
@@ -133,6 +133,8 @@ class Walk:
         self._endless = False
         for token in _BRACKET.finditer(self._text, start, stop):
             mark = token.group()
+            if mark == b'"':
+                break  # a string without an end: brackets behind it mean nothing
             if mark in b"{[":
                 depth += 1
             elif mark in b"}]":
