@@ -140,6 +140,8 @@ def waits(scene: Scene) -> Edges:
 def launches(scene: Scene, ready: Ints) -> Edges:
     """Work after the call that put it into its queue: after its end, or, where it began while the call still ran, after its start.
 
+    A call that waits may end with what it put there: work of no length at its very end began while it ran.
+
     The delay is the median of those that waited for nothing else on that device, or what was seen where that is less.
 
     Args:
@@ -148,7 +150,9 @@ def launches(scene: Scene, ready: Ints) -> Edges:
     """
     source, target = _links(scene, "launch")
     start, end = scene.events.start, scene.events.end
-    after_end = end[source] <= start[target]
+    waiting = is_kind(scene.events, "wait")
+    waiting[_links(scene, "wait")[1]] = True
+    after_end = (end[source] <= start[target]) & ~(waiting[source] & (end[target] <= end[source]))
     point = np.where(after_end, end[source], start[source])
     fits = point <= start[target]
     source, target, after_end, point = source[fits], target[fits], after_end[fits], point[fits]
