@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import Column, CounterTrack, Excluded, Marks, NotComparable, Profile, Timeline, UsageError
-from ridgeline.timeline.merging import merged, offset_of
+from ridgeline.timeline.clocks import offset_of
+from ridgeline.timeline.merging import merged
+from ridgeline.timeline.use import device_uses
 
 from .building import HOST, stream, timeline_of
 
@@ -132,3 +134,96 @@ def test_one_file_is_itself_and_none_is_refused() -> None:
     assert merged([one]) == (one, {})
     with pytest.raises(UsageError):
         merged([])
+
+
+def drifting(rank: int, shift: int, ppm: float, *, base: int | None = None, noise: int = 0) -> Profile:
+    """Collectives of a minute on a clock that is ahead by `shift` ticks at the start and runs faster."""
+    one = rank_profile(rank, 0, ends=tuple(range(10**9, 61 * 10**9, 6 * 10**8)), base=base)
+    t = timeline(one)
+    start = t.start_tick.values
+    jitter = np.random.default_rng(rank).integers(-noise, noise + 1, len(start))
+    moved = start + np.rint(start * ppm * 1e-6).astype(np.int64) + shift + jitter
+    return msgspec.structs.replace(one, timeline=msgspec.structs.replace(t, start_tick=Column(moved, "count")))
+
+
+@pytest.mark.parametrize("ppm", [-100.0, -10.0, 5.0, 50.0])
+def test_clocks_that_run_at_unlike_speed_meet_in_the_middle_and_it_is_said(ppm: float) -> None:
+    first, second = drifting(0, 0, 0.0), drifting(1, 123_456, ppm, noise=2000)
+    offset = offset_of(first, second)
+    assert offset.drift == pytest.approx(ppm * 1e-6, rel=0.02)
+    # In the middle, half a minute after the start, the clock is ahead by what it was and half of what it gains in a minute.
+    assert offset.nanoseconds == pytest.approx(-123_456 - ppm * 1e-6 * 30.7e9, abs=3000)
+    assert offset.drift_s == pytest.approx(abs(ppm) * 1e-6 * 29.7, rel=0.02)
+    found, _ = merged([first, second])
+    assert f"ppm {'faster' if ppm > 0 else 'slower'}" in found.warnings[0].message
+    n = len(timeline(second))
+    assert (timeline(found).duration_tick.values[-n:] == timeline(second).duration_tick.values).all()
+
+
+def test_a_step_is_no_drift() -> None:
+    with pytest.raises(NotComparable, match="100 common ones do not agree"):
+        merged([drifting(0, 0, 0.0), drifting(1, 0, 1000.0)])
+
+
+def test_base_times_that_collectives_contradict_are_not_said_to_be_unchecked() -> None:
+    found, _ = merged([drifting(0, 0, 0.0, base=10**18), drifting(1, 0, 1000.0, base=10**18)])
+    assert "100 collectives that they have in common do not agree" in found.warnings[0].message
+
+
+@pytest.mark.parametrize("late", [-1, 1, 2])
+@pytest.mark.parametrize("error", [-4000, 0, 4000])
+def test_files_that_begin_with_another_step_are_not_moved_by_whole_steps(late: int, error: int) -> None:
+    ends = tuple(range(10**8, 13 * 10**8, 10**8))
+    second = rank_profile(1, -error, ends=tuple(end + late * 10**8 for end in ends), base=10**18)
+    found, skew = merged([rank_profile(0, 0, ends=ends, base=10**18), second])
+    assert skew["rank1.json"] == pytest.approx(error * 1e-9, abs=1e-12)
+    assert "do not begin with the same one" in found.warnings[0].message
+    assert f"by {len(ends) - abs(late)} collectives" in found.warnings[0].message
+
+
+def test_a_clock_that_is_off_by_less_than_half_a_step_is_put_right() -> None:
+    ends = tuple(range(10**8, 13 * 10**8, 10**8))
+    _, skew = merged([rank_profile(0, 0, ends=ends, base=10**18), rank_profile(1, -40_000_000, ends=ends, base=10**18)])
+    assert skew["rank1.json"] == pytest.approx(0.04)
+
+
+def test_collectives_of_which_one_file_holds_more_are_paired_by_base_times() -> None:
+    ends = tuple(range(10**8, 13 * 10**8, 10**8))
+    found, skew = merged([rank_profile(0, 0, ends=ends, base=10**18), rank_profile(1, -5000, ends=ends[2:], base=10**18)])
+    assert skew["rank1.json"] == pytest.approx(5e-6)
+    assert "by 10 collectives" in found.warnings[0].message
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(10**5, 10**7), min_size=12, max_size=30), st.integers(0, 2**31))
+def test_collectives_that_have_nothing_to_do_with_one_another_leave_base_times_alone(gaps: list[int], seed: int) -> None:
+    ends = tuple(np.cumsum(gaps).tolist())
+    other = tuple(np.sort(np.random.default_rng(seed).integers(0, ends[-1], len(ends) + 3)).tolist())
+    found = offset_of(rank_profile(0, 0, ends=ends, base=10**18), rank_profile(1, 0, ends=other, base=10**18))
+    assert abs(found.nanoseconds) <= max(gaps)
+
+
+def test_two_files_of_one_rank_and_of_one_name_are_kept_apart() -> None:
+    files = [rank_profile(0, 0, file="a/trace.json"), rank_profile(0, 5, file="b/trace.json"), rank_profile(1, 5, file="c/trace.json")]
+    tracks = timeline(merged(files)[0]).tracks
+    assert len({track.name for track in tracks}) == 6
+    assert len({track.device for track in tracks if track.device}) == 3
+
+
+def test_units_and_processes_of_counters_come_along() -> None:
+    counter = CounterTrack(name="memory", tick=Column([0], "count"), value=Column([1.0], "B"), process="1")
+    rich = msgspec.structs.replace(timeline(rank_profile(1, 0)), numbers={"bytes": Column([-1] + [8] * 4, "B")}, counters=(counter,))
+    t = timeline(merged([rank_profile(0, 0), msgspec.structs.replace(rank_profile(1, 0), timeline=rich)])[0])
+    assert t.numbers["bytes"].unit == "B"
+    assert t.counters[0].process in {track.process for track in t.tracks}
+
+
+def test_eight_ranks_have_each_the_figures_that_they_had_alone() -> None:
+    ranks = [rank_profile(rank, 1000 * rank) for rank in range(8)]
+    found = {use.name: use for use in device_uses(timeline(merged(ranks)[0]))}
+    for rank, one in enumerate(ranks):
+        (alone,) = device_uses(timeline(one))
+        use = found[f"rank {rank} GPU 0"]
+        assert (use.events, use.busy_s, use.communication_s, use.exposed_communication_s) == (
+            alone.events, alone.busy_s, alone.communication_s, alone.exposed_communication_s
+        )  # fmt: skip

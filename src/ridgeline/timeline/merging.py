@@ -1,18 +1,13 @@
 """Several files of one run on one clock: ranks of a distributed job, or the host's and the device's side of one process.
 
-This module decides the offset of each file against the first and joins the columns. In this order: *collectives*: communication of one name that all
-files hold equally often ends together, the i-th here with the i-th there, and the offset is the median of the differences, if they agree among
-themselves better than such a piece takes; *base times*: what a file says its times count from, or times that count from 1970; the skew is what the
-collectives then still differ by. Files with neither are refused: times of two clocks do not compare.
-
-Tracks of several ranks are kept apart by the rank in their names and devices, whatever their process and thread ids.
+This module joins the columns, each file's times moved by its offset against the first, which `clocks` finds; durations stay what they are. Tracks of
+several ranks are kept apart by the rank in their names and devices, whatever their process and thread ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,30 +16,11 @@ from numpy.typing import NDArray
 from ridgeline.core import Caution, Column, CounterTrack, Excluded, Links, Marks, NotComparable, Profile, Timeline, Track, UsageError
 from ridgeline.core.timeline import LINK_KINDS
 
-from .events import events_of, is_kind
+from .clocks import Offset, femtoseconds, name_of, offset_of, timeline_of
 
 __all__ = ["Offset", "merged", "offset_of"]
 
 Ints = NDArray[np.int64]
-#: Facts in which readers leave what times count from, in nanoseconds since 1970.
-_BASES = ("baseTimeNanoseconds",)
-#: Times later than this count from 1970 (it is September 2001 there); a machine that has been up for so long has not been built.
-_EPOCH_S = 1e9
-_LEAST_MATCHES = 3
-#: Ends of one collective differ by less than this, or than this part of what it takes; else these are not the same ones.
-_AGREE_S, _AGREE_SHARE = 1e-4, 0.05
-
-
-class Offset(NamedTuple):
-    """What is added to the times of a file to get those of the first: how it was found, from how many matches, and their robust spread."""
-
-    #: Whole: seconds since 1970 leave a float no nanoseconds.
-    nanoseconds: int
-    how: str
-    matches: int = 0
-    spread_s: float = 0.0
-    #: By how much the file's own clock (its base times, or what its times count from) was ahead of the first file's; 0 where nothing tells.
-    skew_s: float = 0.0
 
 
 def merged(profiles: Sequence[Profile]) -> tuple[Profile, dict[str, float]]:
@@ -91,122 +67,41 @@ def merged(profiles: Sequence[Profile]) -> tuple[Profile, dict[str, float]]:
     return result, {profile.files[0]: offset.skew_s for profile, offset in zip(timed, offsets, strict=True) if profile.files}
 
 
-def offset_of(first: Profile, other: Profile) -> Offset:
-    """What puts the times of the other file on the clock of the first.
-
-    Raises:
-        NotComparable: neither common collectives nor base times.
-    """
-    bases = (_base_s(first), _base_s(other))
-    based = None if bases[0] is None or bases[1] is None else bases[1] - bases[0]
-    found = _by_collectives(first, other)
-    if found is not None:
-        return found._replace(skew_s=((based or 0) - found.nanoseconds) * 1e-9)
-    if based is not None:
-        return Offset(based, "base times")
-    raise NotComparable(
-        "files of one run on one clock: collectives that both hold equally often, or times of which both say what they count from",
-        found=f"neither in {_name(first)} and {_name(other)}",
-        remedy="read them one by one, or record with base times",
-    )
-
-
-def _name(profile: Profile) -> str:
-    return profile.files[0] if profile.files else profile.format
-
-
-def _base_s(profile: Profile) -> int | None:
-    """What times count from, in whole nanoseconds since 1970; `None` if not known."""
-    for key in _BASES:
-        text = profile.facts.get(key, "")
-        if text.lstrip("-").isdecimal() and len(text) < 25:
-            return int(text)
-    t = profile.timeline
-    if t is not None and len(t) and int(t.start_tick.values.min()) * t.tick_s > _EPOCH_S:
-        return 0
-    return None
-
-
-def _by_collectives(first: Profile, other: Profile) -> Offset | None:
-    """The offset from communication that both hold; `None` where there is too little, or where the differences do not agree."""
-    sides = [_communication(profile) for profile in (first, other)]
-    pairs = [(sides[0][name], sides[1][name]) for name in sides[0] if name in sides[1] and len(sides[0][name][0]) == len(sides[1][name][0])]
-    if sum(len(a[0]) for a, _ in pairs) < _LEAST_MATCHES:
-        return None
-    ticks = (_timeline(first).tick_s, _timeline(other).tick_s)
-    # Relative to one event of each side, so that floats keep nanoseconds.
-    origins = tuple(int(side[0]) for side in (pairs[0][0][0], pairs[0][1][0]))
-    ends = [np.concatenate([(pair[at][0] - origins[at]) * ticks[at] for pair in pairs]) for at in range(2)]
-    lengths = np.concatenate([pair[0][1] * ticks[0] for pair in pairs])
-    difference = ends[0] - ends[1]
-    middle = float(np.median(difference))
-    spread = 1.4826 * float(np.median(np.abs(difference - middle)))
-    if spread > max(_AGREE_SHARE * float(np.median(lengths)), _AGREE_S):
-        return None
-    between = _nanoseconds(origins[0], ticks[0]) - _nanoseconds(origins[1], ticks[1])
-    return Offset(between + round(middle * 1e9), "collectives", len(difference), spread)
-
-
-def _femtoseconds(tick_s: float) -> int:
-    return max(1, round(tick_s * 1e15))
-
-
-def _nanoseconds(ticks: int, tick_s: float) -> int:
-    return ticks * _femtoseconds(tick_s) // 10**6
-
-
-def _timeline(profile: Profile) -> Timeline:
-    if profile.timeline is None:
-        raise UsageError("a profile with a timeline", found=_name(profile), remedy="leave it out")
-    return profile.timeline
-
-
-def _communication(profile: Profile) -> dict[str, tuple[Ints, Ints]]:
-    """(ends, durations) in ticks of the communication of each name on devices, in order of time."""
-    t = _timeline(profile)
-    events = events_of(t)
-    on_device = np.array([bool(track.device) for track in t.tracks], dtype=bool)
-    at = np.flatnonzero(is_kind(events, "communication"))
-    at = at[on_device[events.track[at]]]
-    at = at[np.lexsort((events.end[at], events.name[at]))]
-    names, first = np.unique(events.name[at], return_index=True)
-    parts = np.split(at, first[1:])[: len(names)]
-    return {t.strings[name]: (events.end[part], (events.end - events.start)[part]) for name, part in zip(names.tolist(), parts, strict=True)}
-
-
 def _caution(profile: Profile, offset: Offset) -> Caution:
     if offset.how == "base times":
-        said = "put on one clock by what the files say their times count from; no common collectives check it"
+        checked = f"the {offset.unlike} collectives that they have in common do not agree" if offset.unlike else "no common collectives check it"
+        said = f"put on one clock by what the files say their times count from; {checked}"
     else:
         spread = f"their ends agree within {offset.spread_s:.3g} s"
         said = f"put on one clock by {offset.matches} collectives, which end together: {spread}; its own clock was off by {offset.skew_s:.3g} s"
-    return Caution(code="common-clock", message=f"{_name(profile)}: {said}", effect="times of different files compare no better than this")
+    if offset.drift:
+        faster = f"runs {abs(offset.drift) * 1e6:.3g} ppm {'faster' if offset.drift > 0 else 'slower'}"
+        said += f", and {faster}, which puts its times off by up to {offset.drift_s:.3g} s at either end"
+    if offset.steps_apart:
+        said += "; the files do not begin with the same one: those nearest by their base times were taken"
+    return Caution(code="common-clock", message=f"{name_of(profile)}: {said}", effect="times of different files compare no better than this")
 
 
 def _labels(profiles: Sequence[Profile]) -> list[str]:
     """What is put before names of each file: its rank, or, where several unranked files hold work of devices or the same lanes, its file."""
     ranks = [profile.rank for profile in profiles]
+    stems = [PurePath(name_of(profile)).name.split(".")[0] for profile in profiles]
+    if len(set(stems)) < len(stems) or "" in stems:
+        stems = [f"file {at + 1}" for at in range(len(stems))]
     if None not in ranks and len(set(ranks)) > 1:
         several = len(set(ranks)) < len(ranks)
-        return [f"rank {rank}, {_stem(p)}" if several else f"rank {rank}" for rank, p in zip(ranks, profiles, strict=True)]
-    lanes = [{track.name for track in _timeline(profile).tracks} for profile in profiles]
-    devices = [{track.device for track in _timeline(profile).tracks if track.device} for profile in profiles]
+        return [f"rank {rank}, {stem}" if several else f"rank {rank}" for rank, stem in zip(ranks, stems, strict=True)]
+    lanes = [{track.name for track in timeline_of(profile).tracks} for profile in profiles]
+    devices = [{track.device for track in timeline_of(profile).tracks if track.device} for profile in profiles]
     collide = any(lanes[a] & lanes[b] or devices[a] & devices[b] for a in range(len(lanes)) for b in range(a))
-    stems = [_stem(profile) for profile in profiles]
-    if len(set(stems)) < len(stems):
-        stems = [f"file {at + 1}" for at in range(len(stems))]
     return stems if collide else [""] * len(profiles)
-
-
-def _stem(profile: Profile) -> str:
-    return PurePath(_name(profile)).name.split(".")[0]
 
 
 def _joined(profiles: Sequence[Profile], offsets: Sequence[Offset], labels: Sequence[str]) -> Timeline:
     """Columns one after the other, times on the clock and in the ticks of the finest file."""
-    timelines = [_timeline(profile) for profile in profiles]
+    timelines = [timeline_of(profile) for profile in profiles]
     tick_s = min(t.tick_s for t in timelines)
-    shifts = [_Shift(t.tick_s / tick_s, offset.nanoseconds * 10**6 // _femtoseconds(tick_s)) for t, offset in zip(timelines, offsets, strict=True)]
+    shifts = [_Shift(t.tick_s / tick_s, offset.nanoseconds * 10**6 // femtoseconds(tick_s)) for t, offset in zip(timelines, offsets, strict=True)]
     strings: dict[str, int] = {}
     interned = [np.array([strings.setdefault(text, len(strings)) for text in t.strings], dtype=np.int64) for t in timelines]
     counts = np.cumsum([0, *(len(t) for t in timelines)])
@@ -223,7 +118,7 @@ def _joined(profiles: Sequence[Profile], offsets: Sequence[Offset], labels: Sequ
         tracks=tuple(_track(track, label, profile.rank) for t, label, profile in zip(timelines, labels, profiles, strict=True) for track in t.tracks),
         links=_links(timelines, counts),
         kind=_column([np.zeros(len(t), np.uint8) if t.kind is None else t.kind.values for t in timelines]),
-        numbers={name: _column([_number(t, name) for t in timelines]) for name in numbers},
+        numbers={name: Column(np.concatenate([_number(t, name) for t in timelines]), _unit(timelines, name)) for name in numbers},
         texts={name: _column([_text(t, name, new) for t, new in zip(timelines, interned, strict=True)]) for name in texts},
         marks=_marks(timelines, shifts, interned, lanes),
         counters=tuple(_counter(counter, shift, label) for t, shift, label in zip(timelines, shifts, labels, strict=True) for counter in t.counters),
@@ -274,6 +169,11 @@ def _links(timelines: Sequence[Timeline], counts: NDArray[np.int64]) -> Links | 
     )
 
 
+def _unit(timelines: Sequence[Timeline], name: str) -> str:
+    """That of the first file with such a number."""
+    return next(t.numbers[name].unit for t in timelines if name in t.numbers)
+
+
 def _number(t: Timeline, name: str) -> NDArray[np.generic]:
     column = t.numbers.get(name)
     return np.full(len(t), -1, dtype=np.int64) if column is None else column.values
@@ -303,8 +203,9 @@ def _marks(timelines: Sequence[Timeline], shifts: Sequence[_Shift], interned: Se
 
 def _counter(counter: CounterTrack, shift: _Shift, label: str) -> CounterTrack:
     device = f"{label} {counter.device}".strip() if counter.device else ""
+    process = f"{label} {counter.process}".strip() if counter.process or not device else ""
     name = f"{label}: {counter.name}" if label else counter.name
-    return msgspec.structs.replace(counter, name=name, tick=Column(shift(counter.tick.values), counter.tick.unit), device=device)
+    return msgspec.structs.replace(counter, name=name, tick=Column(shift(counter.tick.values), counter.tick.unit), device=device, process=process)
 
 
 def _facts(profiles: Sequence[Profile]) -> dict[str, str]:
@@ -315,7 +216,7 @@ def _facts(profiles: Sequence[Profile]) -> dict[str, str]:
         if len(set(values)) == 1 and values[0] is not None:
             out[key] = values[0]
         else:
-            out |= {f"{key} of {_name(profile)}": value for profile, value in zip(profiles, values, strict=True) if value is not None}
+            out |= {f"{key} of {name_of(profile)}": value for profile, value in zip(profiles, values, strict=True) if value is not None}
     return out
 
 
@@ -324,7 +225,7 @@ def _excluded(profiles: Sequence[Profile]) -> tuple[Excluded, ...]:
     out: dict[str, Excluded] = {}
     for profile in profiles:
         for one in profile.excluded:
-            first = f"{_name(profile)}, {one.first}" if one.first else _name(profile)
+            first = f"{name_of(profile)}, {one.first}" if one.first else name_of(profile)
             known = out.get(one.reason, Excluded(reason=one.reason, events=0, first=first))
             out[one.reason] = msgspec.structs.replace(known, events=known.events + one.events, total_s=known.total_s + one.total_s)
     return tuple(out.values())
