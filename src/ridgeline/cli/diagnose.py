@@ -24,12 +24,13 @@ from .options import (
     shape_option,
     synchronise_option,
 )
-from .output import STDOUT, emit_document, emit_html, emit_page, reserve_html, stdout_options
+from .output import STDOUT, emit_document, emit_html, emit_page, reserve, reserve_html, stdout_options
 from .progress import progress
 from .recorded import is_profile, read_recorded
 from .target_command import TargetCommand, named_target
 
 if TYPE_CHECKING:
+    from ridgeline.flows.trace import Tracing
     from ridgeline.flows.trying import Trying
 
 __all__ = ["diagnose"]
@@ -70,6 +71,15 @@ _FAILED, _INCONCLUSIVE = 1, 3
     multiple=True,
     help="Lower precision that may be tried; repeatable. [default: none]",
 )
+@click.option(
+    "--trace",
+    is_flag=True,
+    help="Record ten calls as well, of a function that calls torch or an ONNX model, and answer what a trace is for.",
+)
+@click.option("--trace-iterations", metavar="N", type=int, help="Calls to record, at most 100. [default: 10]")
+@click.option("--trace-out", metavar="FILE", help="Keep the trace, packed if FILE ends in .gz; `ridgeline read` and Perfetto open it.")
+@click.option("--trace-shapes", is_flag=True, help="Record shapes of inputs as well; every recorded operator takes longer for it.")
+@click.option("--trace-stacks", is_flag=True, help="Record Python functions as well; every recorded call takes longer for it.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of generated inputs.")
 @json_option
 @markdown_option
@@ -95,12 +105,15 @@ def diagnose(ctx: click.Context, /, **given: Any) -> int:
     if given["budget"] is not None:
         parse_budget(given["budget"])
     _check_trying(given)
+    tracing = _tracing(given)
     target = named_target(ctx, given)
     if target is not None and not given["arguments"] and is_profile(target):
         return read_recorded(target, given)
     file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))
+    if tracing is not None and tracing.file:
+        reserve(tracing.file, force=given["force"])
     facts: list[Facts] = []
-    diagnosis = _measured(target, given, facts, ctx.meta.get("ridgeline.line", ""))
+    diagnosis = _measured(target, given, tracing, facts, ctx.meta.get("ridgeline.line", ""))
     _write(diagnosis, facts, given, file)
     return _exit_code(diagnosis, given)
 
@@ -116,7 +129,28 @@ def _check_trying(given: dict[str, Any]) -> None:
         raise UsageError("--allow-precision none alone", found=", ".join(given["allow_precision"]), remedy="leave none out")
 
 
-def _measured(target: str | None, given: dict[str, Any], facts: list[Facts], line: str) -> Diagnosis:
+def _tracing(given: dict[str, Any]) -> Tracing | None:
+    """How a trace is recorded; the options that say so mean something only with `--trace`."""
+    said = {
+        "--trace-iterations": given["trace_iterations"] is not None,
+        "--trace-out": given["trace_out"] is not None,
+        "--trace-shapes": given["trace_shapes"],
+        "--trace-stacks": given["trace_stacks"],
+    }
+    option = next((name for name, was in said.items() if was), None)
+    if not given["trace"]:
+        if option is not None:
+            raise UsageError(f"{option} with --trace", found="no --trace", remedy="add --trace")
+        return None
+    from ridgeline.flows.trace import Tracing
+
+    if given["trace_out"] == STDOUT:
+        raise UsageError("a file for --trace-out", found="stdout", remedy="give the file a name")
+    calls = {} if given["trace_iterations"] is None else {"iterations": given["trace_iterations"]}
+    return Tracing(shapes=given["trace_shapes"], stacks=given["trace_stacks"], file=given["trace_out"] or "", **calls)
+
+
+def _measured(target: str | None, given: dict[str, Any], tracing: Tracing | None, facts: list[Facts], line: str) -> Diagnosis:
     """Run the flow; what it stands on is added to `facts`."""
     from ridgeline.flows.diagnose import diagnose as flow
     from ridgeline.targets import parse_target
@@ -144,6 +178,7 @@ def _measured(target: str | None, given: dict[str, Any], facts: list[Facts], lin
                 command=line,
                 facts_to=facts.append,
                 trying=_trying(given) if given["attempt"] else None,
+                tracing=tracing,
             )
         except KeyboardInterrupt as error:
             if notebook is not None and notebook.last_saved is not None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ridgeline import diagnosis as rules
-from ridgeline.core import Device, Diagnosis, Facts, Need
+from ridgeline.core import Device, Diagnosis, Facts, LevelRecord, Need, RidgelineError
 from ridgeline.core.units import format_quantity
 from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.measurement.agent import EVERY_LEVEL, PreparedReport
@@ -19,7 +21,9 @@ from ridgeline.targets import TargetSpec, worker_environment
 from .instruments import Instruments, satisfy
 from .left_over import put_back_settings
 from .probe import probe
-from .records import Record, filled
+from .records import Record
+from .trace import Tracing
+from .trace import record as record_trace
 from .trying import Trying, experiment_of, try_changes
 
 if TYPE_CHECKING:
@@ -47,6 +51,7 @@ def diagnose(
     command: str = "",
     facts_to: Callable[[Facts], None] | None = None,
     trying: Trying | None = None,
+    tracing: Tracing | None = None,
 ) -> Diagnosis:
     """Find the bottleneck of a target, name the fix, and say what it is worth.
 
@@ -60,6 +65,7 @@ def diagnose(
         command: the command line, for the record.
         facts_to: told the facts that the verdict stands on, for a report with charts.
         trying: apply the changes that can be applied beside the original, within this budget; nothing is tried if `None`.
+        tracing: record a few calls as well, and put them to the questions that a trace is for; nothing is recorded if `None`.
 
     Returns:
         The diagnosis; its `run` is the id in the notebook, null where it was not kept.
@@ -91,7 +97,11 @@ def diagnose(
         while isinstance(step := rules.next(facts), Need):
             facts = satisfy(step, instruments, facts)
             record.keep(facts, None)
-    found = filled(step, record.run(facts, None))
+        if tracing is not None:
+            facts = _with_trace(facts, worker, tracing, budget / 4, record, report)
+            step = rules.next(facts)
+    assert isinstance(step, Diagnosis)  # a trace takes nothing away that a verdict stands on
+    found = record.filled(step, facts)
     if trying is not None:
         facts, found = _with_trials(found, facts, spec, trying, record, report)
     if facts_to is not None:
@@ -119,12 +129,21 @@ def _announce_trying(first_s: float | None, trying: Trying | None, spec: TargetS
         report(f"note: if later calls take as long as the first, nothing can be tried: {trying.too_little(first_s)}", None)
 
 
+def _with_trace(facts: Facts, worker: Worker, tracing: Tracing, budget_s: float, record: Record, report: Report) -> Facts:
+    """The trace goes to the record; where none is to be had, the facts say why."""
+    try:
+        record.trace = record_trace(worker, tracing, budget_s, report)
+    except RidgelineError as error:
+        return msgspec.structs.replace(facts, levels=(*facts.levels, LevelRecord(level=3, instrument="trace", skipped=str(error))))
+    return facts
+
+
 def _with_trials(found: Diagnosis, facts: Facts, spec: TargetSpec, trying: Trying, record: Record, report: Report) -> tuple[Facts, Diagnosis]:
     """Facts and diagnosis with what was tried; every finished trial is in the notebook before the next begins."""
 
     def judged(tried: Facts) -> Diagnosis:
         again = rules.next(tried)
-        return filled(again, record.run(tried, None)) if isinstance(again, Diagnosis) else found
+        return record.filled(again, tried) if isinstance(again, Diagnosis) else found
 
     def keep(tried: Facts) -> None:
         so_far = judged(tried)

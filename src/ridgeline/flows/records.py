@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ridgeline.core import Caution, Diagnosis, Experiment, Facts, RidgelineError, Run, UsageError
+from ridgeline.core import Caution, Diagnosis, Experiment, Facts, ReadReport, RidgelineError, Run, UsageError
 from ridgeline.diagnosis.benched import bench_report
 from ridgeline.machine import commit_of, origin_of, software_versions
 
@@ -42,11 +42,16 @@ def concluded(run: Run, path: str | os.PathLike[str] | None) -> Run:
 
 
 class Record:
-    """The Run of this diagnosis, written again after every step."""
+    """The Run of this diagnosis, written again after every step.
+
+    Attributes:
+        trace: what a recording of a few calls answers, beside the verdict; null where there is none.
+    """
 
     def __init__(self, spec: TargetSpec, notebook: Notebook | None, command: str) -> None:
         from ridgeline.notebook import new_run_id
 
+        self.trace: ReadReport | None = None
         self._notebook = notebook
         self._command = command
         self._failure = ""
@@ -55,6 +60,10 @@ class Record:
         self._software = software_versions()
         self._commit = commit_of(Path(spec.path)) if spec.path else None
         self._repository, self._directory = origin_of(spec.path, Path.cwd()) if self._commit and spec.path else ("", "")
+
+    def filled(self, found: Diagnosis, facts: Facts) -> Diagnosis:
+        """The diagnosis of these facts with what belongs to the record, and with the trace."""
+        return msgspec.structs.replace(filled(found, self.run(facts, None)), trace=self.trace)
 
     def run(self, facts: Facts, found: Diagnosis | None) -> Run:
         """The Run as it stands."""

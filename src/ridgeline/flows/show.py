@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from ridgeline.core import BenchReport, Comparison, ComparisonSet, Diagnosis, Run, UsageError
 from ridgeline.core.recipe import Recipe
 from ridgeline.diagnosis import next as next_step
@@ -54,7 +56,7 @@ def recipe(run: Run) -> Recipe:
 
 
 def replay(run: Run) -> Diagnosis:
-    """Diagnose the facts of `run` again, with the rules of this version; nothing is measured.
+    """Diagnose the facts of `run` again, with the rules of this version; nothing is measured, and a trace that was recorded stays as it was read.
 
     Raises:
         UsageError: the rules of this version ask for something that the run did not measure.
@@ -63,4 +65,4 @@ def replay(run: Run) -> Diagnosis:
     if not isinstance(outcome, Diagnosis):
         found = f"{outcome.instrument} (level {outcome.level}) is missing: {outcome.because}"
         raise UsageError(f"everything measured that a verdict needs, in run {run.id}", found=found, remedy="diagnose the target again")
-    return filled(outcome, run)
+    return msgspec.structs.replace(filled(outcome, run), trace=run.diagnosis.trace if run.diagnosis is not None else None)

@@ -15,6 +15,7 @@ from .measured import disturbed, measured_sections
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell, seconds, share, speedup, words
 from .recipe import doubt_sections, recipe_section
 from .text import shown_path
+from .trace_section import trace_section
 from .tried import tried_sections
 
 __all__ = ["BOUND_WORDS", "after_words", "gain_words", "page", "place", "title"]
@@ -43,6 +44,7 @@ def page(diagnosis: Diagnosis) -> Page:
             _what_to_do(diagnosis),
             *tried_sections(diagnosis),
             *measured_sections(diagnosis),
+            *([trace_section(diagnosis.trace)] if diagnosis.trace is not None else []),
             *_evidence(diagnosis),
             *_runners_up(diagnosis),
             *doubt_sections(diagnosis),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .preload import EVERY_LEVEL
     from .target import PreparedReport, prepare
     from .tflite import TfliteReport, partitions, tflite_operators
+    from .trace import TraceTaken, recorded_trace
     from .waits import WaitsReport, timed_waits
 
 _HOMES = {
@@ -40,6 +41,7 @@ _HOMES = {
     "preload": "EVERY_LEVEL",
     "target": "PreparedReport prepare",
     "tflite": "TfliteReport partitions tflite_operators",
+    "trace": "TraceTaken recorded_trace",
     "waits": "WaitsReport timed_waits",
 }
 
@@ -58,6 +60,7 @@ __all__ = [
     "SplitReport",
     "StagesReport",
     "TfliteReport",
+    "TraceTaken",
     "WaitsReport",
     "WarmReport",
     "block",
@@ -74,6 +77,7 @@ __all__ = [
     "prepare_changed",
     "primitives",
     "recorded_operators",
+    "recorded_trace",
     "relayouts",
     "repeated_relayouts",
     "split",

@@ -5,7 +5,8 @@ Everything here runs in the process that holds the target.
 
 from .dispatch import count_operators, fit_dispatch
 from .profiling import profile, profile_once
+from .recording import record_trace
 from .table import tabulate
 from .trace import Iteration
 
-__all__ = ["Iteration", "count_operators", "fit_dispatch", "profile", "profile_once", "tabulate"]
+__all__ = ["Iteration", "count_operators", "fit_dispatch", "profile", "profile_once", "record_trace", "tabulate"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from ridgeline.core import BackendUnavailable
 
 from .events import Event
 
-__all__ = ["Iteration", "take"]
+__all__ = ["Iteration", "marked_calls", "session", "take"]
 
 _MARK = "ridgeline.call"
 
@@ -49,26 +49,45 @@ def take(call: Callable[[], Any], *, iterations: int = 1, synchronise: Callable[
     Raises:
         BackendUnavailable: torch, or its profiler, is not there.
     """
+    with session() as profiler:
+        checks = marked_calls(call, [_MARK] * iterations, synchronise)
+    return _split(profiler.profiler.kineto_results.events(), checks)
+
+
+def session(**recorded: bool) -> Any:
+    """A session of the profiler, on every thread and device that it can see, to be entered.
+
+    Args:
+        recorded: what is recorded beside the operators, such as `record_shapes`; each costs time in every operator.
+
+    Raises:
+        BackendUnavailable: torch, or its profiler, is not there.
+    """
     # Kineto reports its start and stop on stderr otherwise.
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     try:
         import torch
-        from torch.profiler import ProfilerActivity, record_function
-        from torch.profiler import profile as torch_profile
+        from torch.profiler import ProfilerActivity, profile
     except ImportError as error:
         raise BackendUnavailable("PyTorch with its profiler", found=str(error), remedy="pip install 'ridgeline[torch]'") from error
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
-    checks: list[float] = []
-    with torch_profile(activities=activities, experimental_config=_every_thread(torch)) as profiler:
-        for _ in range(iterations):
-            start = time.perf_counter()
-            with record_function(_MARK):
-                result = call()
-                if synchronise is not None:
-                    synchronise(result)
-            checks.append(time.perf_counter() - start)
-            del result
-    return _split(profiler.profiler.kineto_results.events(), checks)
+    return profile(activities=activities, experimental_config=_every_thread(torch), **recorded)
+
+
+def marked_calls(call: Callable[[], Any], marks: Sequence[str], synchronise: Callable[[Any], None] | None) -> list[float]:
+    """Seconds of one call for each mark, by a clock around the record of that name that the call, and waiting for its result, lie in."""
+    from torch.profiler import record_function
+
+    walls: list[float] = []
+    for mark in marks:
+        start = time.perf_counter()
+        with record_function(mark):
+            result = call()
+            if synchronise is not None:
+                synchronise(result)
+        walls.append(time.perf_counter() - start)
+        del result
+    return walls
 
 
 def _every_thread(torch: Any) -> Any:

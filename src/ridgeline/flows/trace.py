@@ -1,0 +1,180 @@
+"""`trace`: a few calls of a target recorded by the profiler of its framework, and put to the questions that a trace is for.
+
+Decides how many calls are recorded and what is left of a recording that changed what it recorded; taking it is `measurement`'s, reading and answering
+it are those of `read`. Ten calls show order, gaps and what waits for what; times of many calls are for instruments that record nothing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ridgeline.core import Caution, Profile, Quantity, ReadReport, Recording, UsageError
+from ridgeline.core.units import format_quantity
+from ridgeline.machine import Limits, Worker, scratch_folder, written_whole
+from ridgeline.measurement.agent import EVERY_LEVEL, PreparedReport, TraceTaken
+from ridgeline.targets import worker_environment
+
+from .instruments.surroundings import perturbed
+from .reading.answering import answered
+from .reading.loading import load
+from .reading.restricting import restricted
+from .reading.untimed import untimed
+
+if TYPE_CHECKING:
+    from ridgeline.targets import TargetSpec
+
+__all__ = ["MOST_ITERATIONS", "Tracing", "record", "trace"]
+
+Report = Callable[[str, float | None], None]
+_AGENT = "ridgeline.measurement.agent"
+#: Calls in one trace.
+MOST_ITERATIONS = 100
+#: Seconds for the clean calls around the recorded ones where nobody says otherwise, and the most that one request may take.
+_BUDGET_S, _LONGEST_S = 4.0, 3600.0
+#: Gaps that the report lists.
+_GAPS = 200
+
+
+class Tracing(msgspec.Struct, frozen=True, kw_only=True):
+    """How a trace is recorded.
+
+    Args:
+        iterations: calls, 1 to 100.
+        shapes, stacks: record shapes of inputs, and Python functions; each makes every recorded operator slower.
+        file: where the trace is kept, compressed if its name ends in `.gz`; empty for nowhere.
+
+    Raises:
+        UsageError: more calls than a trace is for, or none.
+    """
+
+    iterations: int = 10
+    shapes: bool = False
+    stacks: bool = False
+    file: str = ""
+
+    def __post_init__(self) -> None:
+        if self.iterations > MOST_ITERATIONS:
+            raise UsageError(
+                f"at most {MOST_ITERATIONS} iterations in a trace: it grows with each, and the longer a profiler records the more it changes what it "
+                "records",
+                found=str(self.iterations),
+                remedy="ten show order, gaps and overhead; for the times of a thousand calls use `ridgeline bench`, which records nothing in them",
+            )
+        if self.iterations < 1:
+            raise UsageError("at least one iteration to record", found=str(self.iterations), remedy="leave it out for ten")
+
+
+def trace(
+    spec: TargetSpec,
+    *,
+    iterations: int = 10,
+    shapes: bool = False,
+    stacks: bool = False,
+    file: str | Path = "",
+    budget_s: float = _BUDGET_S,
+    report: Report | None = None,
+) -> ReadReport:
+    """Record a few calls of a target, and answer what a trace is for; `recording` of the report says how, and where the trace is kept.
+
+    Args:
+        spec: from `targets.parse_target`; a function that calls torch, or an ONNX model.
+        iterations, shapes, stacks, file: as in `Tracing`.
+        budget_s: about how many seconds the clean calls around the recorded ones may take.
+        report: told a label and, where known, a fraction, for progress.
+
+    Raises:
+        UsageError: more than a hundred iterations, or a file that cannot be written.
+        BackendUnavailable: no profiler writes a trace of this target.
+        TargetFailed: the target fails.
+    """
+    tracing = Tracing(iterations=iterations, shapes=shapes, stacks=stacks, file=str(file))
+    say = report or (lambda label, fraction: None)
+    with Worker(limits=Limits(wall_s=_LONGEST_S), environment=worker_environment(spec), preload=EVERY_LEVEL) as worker:
+        say("preparing the target", None)
+        worker.call(f"{_AGENT}:prepare", {"spec": spec}, PreparedReport)
+        return record(worker, tracing, budget_s, say)
+
+
+def record(worker: Worker, tracing: Tracing, budget_s: float, report: Report) -> ReadReport:
+    """As `trace`, of the target that a worker holds."""
+    report(f"recording {tracing.iterations} calls", None)
+    with scratch_folder("trace") as folder:
+        wanted = {"iterations": tracing.iterations, "shapes": tracing.shapes, "stacks": tracing.stacks}
+        taken = worker.call(f"{_AGENT}:recorded_trace", {"folder": str(folder), "seconds": budget_s, **wanted}, TraceTaken)
+        profile = _profile(taken)
+        if tracing.file:
+            _keep(Path(taken.file), Path(tracing.file))
+    return _report(profile, taken, tracing, report)
+
+
+def _profile(taken: TraceTaken) -> Profile:
+    """What was recorded, without loading and warming up, which some profilers cannot leave out."""
+    profile = load([taken.file]).profile
+    if not taken.before:
+        return profile
+    from ridgeline.timeline.iterations import iterations
+
+    found = iterations(profile.timeline) if profile.timeline is not None else None
+    if found is None or len(found.spans_s) != taken.before + taken.calls:
+        return profile
+    start_s, (last_s, length_s) = found.spans_s[taken.before][0], found.spans_s[-1]
+    return restricted(profile, start_s, last_s + length_s)
+
+
+def _keep(source: Path, target: Path) -> None:
+    with source.open("rb") as trace, written_whole(target) as file:
+        if target.suffix == ".gz":
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
+                shutil.copyfileobj(trace, packed)
+        else:
+            shutil.copyfileobj(trace, file)
+
+
+def _report(profile: Profile, taken: TraceTaken, tracing: Tracing, report: Report) -> ReadReport:
+    recording = Recording(
+        instrument=taken.instrument,
+        calls=taken.calls,
+        asked=tracing.iterations,
+        wall_s=taken.wall_s,
+        clean_s=taken.clean_s,
+        ratio_to_ground_truth=taken.ratio,
+        perturbed=perturbed(taken.ratio),
+        shapes=tracing.shapes and taken.shapes_and_stacks,
+        stacks=tracing.stacks and taken.shapes_and_stacks,
+        file=tracing.file,
+    )
+    what = f"{taken.calls} calls recorded by {taken.instrument}"
+    found = answered(profile, most=_GAPS, what=what, report=report)
+    if recording.perturbed:
+        found = untimed(found, profile.timeline)
+    files = (tracing.file,) if tracing.file else ()
+    return msgspec.structs.replace(found, files=files, recording=recording, warnings=(*found.warnings, *_cautions(recording, tracing)))
+
+
+def _cautions(recording: Recording, tracing: Tracing) -> list[Caution]:
+    found = []
+    times = _times(recording.ratio_to_ground_truth)
+    if recording.perturbed:
+        effect = "times, shares, gaps and causes of the trace are left out; what ran, how often and in which order holds"
+        found.append(Caution(code="perturbed", message=f"recorded calls took {times} as long as clean ones", effect=effect))
+    elif recording.perturbed is None:
+        message = f"whether recording changed the calls cannot be told: they took {times} as long as clean ones"
+        found.append(Caution(code="perturbation-unknown", message=message, effect="times and shares of the trace may be off by as much"))
+    if recording.calls < recording.asked:
+        wall = format_quantity(recording.wall_s.value, "s")
+        message = f"{recording.calls} calls were recorded and not {recording.asked}: one takes {wall}, or has very many events"
+        found.append(Caution(code="fewer-calls", message=message, effect="less is seen of how calls differ"))
+    if (tracing.shapes, tracing.stacks) != (recording.shapes, recording.stacks):
+        message = f"{recording.instrument} records no shapes or stacks on demand"
+        found.append(Caution(code="no-shapes-or-stacks", message=message, effect="the trace is as without"))
+    return found
+
+
+def _times(ratio: Quantity) -> str:
+    return f"{ratio.value:.3g} times [{ratio.low:.3g}, {ratio.high:.3g}]"
