@@ -23,6 +23,8 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "notebook": ("notebook/run.py", ["--moved", "300", "--repetitions", "7"], ["--moved", "2000", "--repetitions", "31"]),
     "result-files": ("result_files/run.py", [], []),
     # Seconds; needs the folder of recordings that RIDGELINE_DATA names.
+    "read-figures": ("read/figures.py", [], []),
+    "read-speed": ("read/speed.py", ["--repetitions", "1", "--large", "0"], ["--repetitions", "5"]),
     "read-paths": ("read/paths.py", [], []),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
