@@ -222,3 +222,24 @@ def test_it_is_told_from_its_contents(tmp_path: Path) -> None:
     for name, text in (("a.csv", FIELDS), ("b.json", LINES), ("c.trace", TEXT), ("d", INTERVALS)):
         (tmp_path / name).write_text(text)
         assert read_profile(tmp_path / name).format == "perf-stat"
+
+
+@pytest.mark.parametrize(
+    ("text", "mark", "value"),
+    [
+        ("1,234,567", ".", 1234567.0), ("1.234.567", ",", 1234567.0), ("12,34,567", ".", 1234567.0), ("1\u202f234,5", ",", 1234.5),
+        # Two decimal marks, groups that are none, and groups behind the mark: written under another locale than the rest of the file.
+        ("1,234,567", ",", None), ("1.234.567", ".", None), ("12,50", ".", None), ("0.123,456", ".", None), ("1,2345", ".", None),
+    ],
+)  # fmt: skip
+def test_a_number_of_another_locale_is_none(text: str, mark: str, value: float | None) -> None:
+    assert number(text, mark) == value
+
+
+def test_counts_that_are_none_are_left_out_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "stat"
+    path.write_text("nan;;cycles;1000000;50.00;;\n-5;;instructions;100;100.00;;\n1e400;;branches;1;100.00;;\n7;;faults;1;100.00;;\n")
+    profile = read_profile(path)
+    assert profile.counters is not None
+    assert dict(zip(profile.counters.names, profile.counters.counts.values.tolist(), strict=True)) == {"faults": 7.0}
+    assert [(entry.reason, entry.events, entry.first) for entry in profile.excluded] == [("a line that could not be read", 3, "line 1")]

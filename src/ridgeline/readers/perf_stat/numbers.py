@@ -15,7 +15,14 @@ NOT_COUNTED, NOT_SUPPORTED = "<not counted>", "<not supported>"
 _SECONDS = re.compile(r"\d([.,])\d{3,9} (?:\+- [\d.,]{1,30} )?seconds (?:time elapsed|user|sys)")
 _PERCENT = re.compile(r"(?<![\d.,])\d{1,3}([.,])\d\d(?![\d.,])")
 _INTERVAL = re.compile(r"^\s+\d{1,9}([.,])\d{9}(?!\d)")
-_DIGITS = re.compile(r"[+-]?\d[\d.,'’\u00a0\u202f\u2009\u066c]*(?:[eE][+-]?\d{1,4})?", re.ASCII)
+_SIGNS = "'’\u00a0\u202f\u2009\u066c"
+#: Decimal mark → a number: groups of three digits (of two before the last, in India) before the mark, none behind it.
+_FORMS = {
+    mark: re.compile(
+        rf"[+-]?(?:\d+|\d{{1,3}}(?:[{other}{_SIGNS}]\d{{2,3}})*[{other}{_SIGNS}]\d{{3}})(?:[{mark}]\d*)?(?:[eE][+-]?\d{{1,4}})?", re.ASCII
+    )
+    for mark, other in ((".", ","), (",", "."))
+}
 _GROUPING = str.maketrans("", "", ".,'’\u00a0\u202f\u2009\u066c")
 #: Unit as perf prints it → factor and base unit.
 _UNITS = {
@@ -37,12 +44,16 @@ def decimal_mark(lines: list[str]) -> str:
 
 
 def number(text: str, mark: str = ".") -> float | None:
-    """The finite number that a text is, or `None`."""
+    """The finite number that a text is under a decimal mark, or `None`.
+
+    >>> number("1,234,567"), number("1.234.567", ","), number("1,234,567", ","), number("12,50")
+    (1234567.0, 1234567.0, None, None)
+    """
     text = text.strip()
-    if len(text) > 60 or _DIGITS.fullmatch(text) is None:
+    if len(text) > 60 or _FORMS[mark].fullmatch(text) is None:
         return None
     whole, found, rest = text.partition(mark)
-    value = float(whole.translate(_GROUPING) + (f".{rest.translate(_GROUPING)}" if found else ""))
+    value = float(whole.translate(_GROUPING) + (f".{rest}" if found else ""))
     return value if math.isfinite(value) else None
 
 

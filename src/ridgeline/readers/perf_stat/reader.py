@@ -19,6 +19,7 @@ from .rows import Count, fields_row, json_row, separator_of, text_row
 __all__ = ["PerfStat"]
 
 _TITLE = re.compile(r"Performance counter stats for (.{1,2000}?)(?: \((\d{1,6}) runs\))?:\s*$")
+_STARTS = re.compile(r"[+-]?(?:\d|nan\b|inf\b)", re.IGNORECASE)
 _TIMES = re.compile(r"^\s*([\d.,]{1,30})(?: \+- ([\d.,]{1,30}))? seconds (time elapsed|user|sys)\b")
 _NAMES = {"time elapsed": "elapsed", "user": "user", "sys": "sys"}
 _JSON = re.compile(r'\{\s*(?:"[a-z-]+"\s*:\s*(?:"[^"]*"|[\d.]+)\s*,\s*){0,4}"counter-value"\s*:')
@@ -97,7 +98,7 @@ def _counts(lines: list[str], mark: str) -> tuple[list[Count], list[int]]:
         if not line.strip() or line.startswith("#"):
             continue
         found = json_row(line.encode(), mark, at) if jsons else fields_row(line, separator, mark, at) if separator else text_row(line, mark, at)
-        if found is not None and (found.value is not None or found.missing):
+        if found is not None and (found.missing or (found.value is not None and found.value >= 0.0)):
             counts.append(found)
         elif _should_be(line, separator, jsons):
             unread.append(at)
@@ -108,7 +109,7 @@ def _should_be(line: str, separator: str, jsons: bool) -> bool:
     """Whether a line that could not be read looks like one that holds a count."""
     if jsons:
         return '"counter-value"' in line
-    starts = line.strip(separator + " ")[:1].isdigit()
+    starts = _STARTS.match(line.strip(separator + " ")) is not None
     return starts and (line.count(separator) > 3 if separator else _TIMES.match(line[:200]) is None)
 
 
