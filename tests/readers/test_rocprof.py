@@ -302,3 +302,16 @@ def test_databases_of_both_generations(tmp_path: Path) -> None:
         ("process 42 thread 43", "runtime", "hipLaunchKernel", 100, 120),
     ]
     assert links(profile) == [("launch", 100, 200)]
+
+
+def test_the_duration_that_stats_adds_is_no_counter(tmp_path: Path) -> None:
+    header, *rows = V1.strip().split("\n")
+    text = "\n".join([f"{header},DurationNs", *(f"{row},100" for row in rows)]) + "\n"
+    assert events(read(tmp_path, text)) == events(read(tmp_path, V1))
+
+
+def test_sums_with_numbers_below_zero_are_left_out(tmp_path: Path) -> None:
+    text = '"Name","Calls","TotalDurationNs","AverageNs","MinNs"\n"k",2,300,150,-1\n"j",-1,100,100,100\n"i",1,-100,100,100\n'
+    profile = read(tmp_path, text)
+    assert [(row.name, row.calls, row.total_s, row.least_s) for row in profile.tables[0].rows] == [("k", 2.0, 3e-7, None)]
+    assert [entry.events for entry in profile.excluded] == [2]

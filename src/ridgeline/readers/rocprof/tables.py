@@ -31,7 +31,7 @@ _PLAIN = frozenset({
     "queue_index", "stream_id", "pid", "process_id", "tid", "thread_id", "grd", "grid_size", "grid_size_x", "grid_size_y", "grid_size_z", "wgr",
     "workgroup_size", "workgroup_size_x", "workgroup_size_y", "workgroup_size_z", "lds", "lds_per_workgroup", "lds_block_size", "scr",
     "scratch_per_workitem", "scratch_size", "vgpr", "arch_vgpr", "accum_vgpr", "vgpr_count", "accum_vgpr_count", "arch_vgpr_count", "sgpr",
-    "sgpr_count", "wave_size", "fbar", "sig", "obj", "dispatchns", "beginns", "start_timestamp", "endns", "end_timestamp", "completens",
+    "sgpr_count", "wave_size", "fbar", "sig", "obj", "dispatchns", "beginns", "start_timestamp", "endns", "end_timestamp", "completens", "durationns",
     "correlation_id", "kind", "guid", "private_segment_size", "group_segment_size", "counter_name", "counter_value",
 })  # fmt: skip
 
@@ -215,9 +215,10 @@ def _sums(rows: Iterable[Row], header: Columns, assembly: Assembly) -> ProfileTa
     found = []
     for row in rows:
         name, total = header.text(row.fields, "Name"), plain(header.text(row.fields, "TotalDurationNs"))
-        if not name or total is None or total < 0:
+        calls = plain(header.text(row.fields, "Calls"))
+        if not name or total is None or total < 0 or (calls is not None and calls < 0):
             if any(row.fields):
-                assembly.leave_out("rows without a name or a time", 1, first=f"line {row.line}")
+                assembly.leave_out("rows without a name, a time or a possible count", 1, first=f"line {row.line}")
             continue
         least, most = plain(header.text(row.fields, "MinNs")), plain(header.text(row.fields, "MaxNs"))
         share = plain(header.text(row.fields, "Percentage"))
@@ -225,14 +226,14 @@ def _sums(rows: Iterable[Row], header: Columns, assembly: Assembly) -> ProfileTa
             ProfileRow(
                 name=bare_kernel(name),
                 total_s=total / 1e9,
-                calls=plain(header.text(row.fields, "Calls")),
-                least_s=None if least is None else least / 1e9,
-                most_s=None if most is None else most / 1e9,
+                calls=calls,
+                least_s=None if least is None or least < 0 else least / 1e9,
+                most_s=None if most is None or most < 0 else most / 1e9,
                 share=share / 100 if share is not None and 0 <= share <= 100 else None,
             )
         )
-    calls = sum(row.name.startswith(("hip", "hsa", "roctx")) for row in found)
-    return ProfileTable(rows=tuple(found), of="runtime" if calls * 2 > len(found) else "kernels")
+    of_host = sum(row.name.startswith(("hip", "hsa", "roctx")) for row in found)
+    return ProfileTable(rows=tuple(found), of="runtime" if of_host * 2 > len(found) else "kernels")
 
 
 def _tick(text: str) -> int:
