@@ -79,11 +79,14 @@ def test_twenty_equal_pairs_are_called_different_in_next_to_nothing(marked: bool
 
 def test_the_whole_is_slower_faster_or_the_same() -> None:
     slow = dict.fromkeys("abcdefgh", 1.4)
-    # The step that is marked is the host's part: kernels come after it, so the host must be slower for the step to be.
+    # Marked is only what the host does: kernels come after it, before the next step.
     assert difference(recording(1), recording(2)).verdict == "same"
     assert difference(recording(1, names="abcd"), recording(2, names="abcdefgh")).verdict == "slower"
     assert difference(recording(1, names="abcdefgh"), recording(2, names="abcd")).verdict == "faster"
-    assert {row.change for row in difference(recording(1), recording(2, slower=slow)).rows} == {"grew"}
+    kernels = difference(recording(1), recording(2, slower=slow))
+    assert {row.change for row in kernels.rows} == {"grew"}
+    assert kernels.verdict == "slower"
+    assert kernels.window_s == pytest.approx((16e-6, 19.2e-6), rel=0.02)
 
 
 def test_fused_operators_vanish_and_what_they_became_appears() -> None:

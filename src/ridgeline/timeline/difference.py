@@ -1,8 +1,9 @@
 """Two recordings of one program: which operators and kernels appeared, vanished, grew, shrank or stayed.
 
 This module decides by name and kind. The unit is the iteration where both recordings have several (warm-up apart): a name's time in one iteration is
-one value, own time on the host and durations on devices, and device work belongs to the iteration that launched it. Without iterations the calls
-stand in; where one recording covers another number of them, a name is compared by the mean of its calls.
+one value, own time on the host and durations on devices, and device work belongs to the iteration that launched it; the whole is the time from one
+iteration's start to the next one's. Without iterations the calls stand in; where one recording covers another number of them, a name is compared by
+the mean of its calls.
 
 A name grew or shrank if the rank interval of its ratio leaves out 1, if Welch's test of the logarithms still stands among all names that were
 compared (false discoveries below 5 %), and if it is by 3 % or more: two recordings are two runs, and what differs from run to run is in neither. A
@@ -171,7 +172,7 @@ def _side(t: Timeline, steps: tuple[NDArray[np.int64], NDArray[np.int64]] | None
     total = np.zeros(len(used), dtype=np.int64)
     np.add.at(total, group, ticks[at])
     seconds = total * t.tick_s
-    lengths = np.array([_window_s(t)] if steps is None else (steps[1] - steps[0]) * t.tick_s, dtype=np.float64)
+    lengths = np.array([_window_s(t)], dtype=np.float64) if steps is None else _periods_s(t, steps)
     own = np.asarray(ticks[at] * t.tick_s, dtype=np.float64)
     keep = seconds >= _LEAST_SHARE * float(lengths.sum()) / 10
     values = _by_call(group, own, keep) if steps is None else _by_step(group, step, own, keep, len(steps[0]))
@@ -184,6 +185,11 @@ def _side(t: Timeline, steps: tuple[NDArray[np.int64], NDArray[np.int64]] | None
         lengths=lengths,
         outside=outside,
     )
+
+
+def _periods_s(t: Timeline, steps: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Floats:
+    """From the start of each iteration to that of the next: a host that marks its own part only still waits for the rest between the marks."""
+    return np.asarray(np.diff(steps[0]) * t.tick_s, dtype=np.float64)
 
 
 def _by_call(group: NDArray[np.int64], seconds: Floats, keep: NDArray[np.bool_]) -> dict[int, Floats]:
@@ -326,7 +332,7 @@ def _change(
 
 
 def _verdict(per: str, sides: tuple[_Side, _Side], rows: list[Growth]) -> Verdict:
-    """Of iterations by their lengths; of single windows only that nothing changed."""
+    """Of iterations by the time from one to the next; of single windows only that nothing changed."""
     if per == "iteration":
         test = _Test.of(sides[0].lengths, sides[1].lengths)
         if test is None:
