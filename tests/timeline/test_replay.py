@@ -123,9 +123,20 @@ def test_a_kernel_twice_as_fast_saves_half_of_its_time() -> None:
     assert (found.before_s, found.after_s) == pytest.approx((50e-9, 35e-9))
 
 
-def test_an_operator_is_faster_with_the_calls_in_it_but_not_with_the_work_that_it_starts() -> None:
-    # 2 of the operator and 2 of the launch before the kernel can begin.
-    assert what_if(SIMPLE, "op", None).after_s == pytest.approx(46e-9)
+def test_the_own_time_of_an_operator_is_faster_and_what_is_nested_in_it_only_where_that_is_asked() -> None:
+    # 2 of the operator before the launch; with what is nested in it 2 of the launch as well; never the work that it starts.
+    assert what_if(SIMPLE, "op", None).after_s == pytest.approx(48e-9)
+    assert what_if(SIMPLE, "op", None, nested=True).after_s == pytest.approx(46e-9)
+
+
+def test_twice_as_fast_saves_no_more_than_half_of_the_time_on_the_path() -> None:
+    # A frame that calls another one: nearly all of it is the inner one's time.
+    t = timeline_of([(HOST, "python", "outer", 0, 100), (HOST, "python", "inner", 4, 98)])
+    on_path = critical_path(t).by_name
+    assert on_path == pytest.approx({"inner": 94e-9, "outer": 6e-9})
+    for name, seconds in on_path.items():
+        found = what_if(t, name, 2)
+        assert found.before_s - found.after_s == pytest.approx(seconds / 2)
 
 
 def test_a_free_wait_waits_for_nothing_at_best() -> None:

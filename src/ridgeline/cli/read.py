@@ -40,8 +40,9 @@ _INCOMPARABLE, _INCONCLUSIVE = 2, 3
     "what_if",
     metavar="NAME=FACTOR",
     multiple=True,
-    help="The window if what has this name were so many times faster, or `free`; repeatable.",
+    help="The window if the own time of what has this name were so many times faster, or `free`; repeatable.",
 )
+@click.option("--nested", is_flag=True, help="With --what-if: with all that is nested in it on its thread.")
 @click.option("--against", metavar="FILE", help="What differs between FILE, which came before, and this trace of the same program.")
 @click.option("--to", "to", type=click.Choice(FORMATS), help="Write the contents in another format, into the file of --out.")
 @click.option("--out", metavar="FILE", help="Where --to writes.")
@@ -117,6 +118,8 @@ def _check(files: Sequence[str], given: dict[str, Any]) -> None:
     if (given["to"] is None) != (given["out"] is None):
         found = "--to without --out" if given["out"] is None else "--out without --to"
         raise UsageError("--to FORMAT and --out FILE", found=found, remedy="give both or none")
+    if given["nested"] and not given["what_if"]:
+        raise UsageError("--nested beside --what-if", found="--nested alone", remedy="say what were to be faster, such as --what-if forward=2")
     if given["out"] == STDOUT:
         raise UsageError("a file for --out", found="stdout", remedy="give the file a name")
     if given["against"] is not None:
@@ -124,6 +127,7 @@ def _check(files: Sequence[str], given: dict[str, Any]) -> None:
             "--window": given["window"],
             "--iteration": given["iteration"],
             "--what-if": given["what_if"],
+            "--nested": given["nested"],
             "--to": given["to"],
             "--html": given["html_path"],
         }
@@ -152,7 +156,7 @@ def _answers(files: Sequence[str], given: dict[str, Any], say: Report) -> tuple[
     loaded, what = opened(
         files, format=given["format"], limits=limits_of(given["most_bytes"]), window=given["window"], iteration=given["iteration"], report=say
     )
-    return answered(loaded.profile, skew_s=loaded.skew_s, changes=changes, what=what, report=say), loaded.profile
+    return answered(loaded.profile, skew_s=loaded.skew_s, changes=changes, nested=given["nested"], what=what, report=say), loaded.profile
 
 
 def _changes(texts: Sequence[str]) -> dict[str, float | None]:

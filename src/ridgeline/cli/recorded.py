@@ -26,6 +26,7 @@ _MEASURING: Mapping[str, tuple[str, Any]] = {
     "time_budget": ("--time-budget", None),
     "samples": ("--samples", None),
     "attempt": ("--try", False),
+    "trace": ("--trace", False),
     "fail_on": ("--fail-on", None),
     "notebook": ("--notebook", None),
 }
@@ -55,5 +56,16 @@ def read_recorded(target: str, given: Mapping[str, Any]) -> int:
         remedy = "leave it out, or give the program that the profile was taken of"
         raise UsageError("options that a recorded profile has a use for", found=", ".join(useless), remedy=remedy)
     kept = {name: given[name] for name in ("as_json", "as_markdown", "html_path", "force", "quiet", "no_colour", "strict")}
-    asked = {"format": "", "window": "", "iteration": None, "top": MOST, "what_if": (), "against": None, "to": None, "out": None, "most_bytes": None}
+    asked = {
+        "format": "",
+        "window": "",
+        "iteration": None,
+        "top": MOST,
+        "what_if": (),
+        "nested": False,
+        "against": None,
+        "to": None,
+        "out": None,
+        "most_bytes": None,
+    }
     return read_and_emit([target], {**asked, **kept})

@@ -70,7 +70,8 @@ class DeviceUse(msgspec.Struct, frozen=True, kw_only=True):
         exposed_communication_s: communication with no compute beside it; exposed_copy_s: copies (and fills) with neither beside them.
         overlapped_s: time in which two or more pieces ran at once.
         idle_because_s: idle seconds by what fills them (`Gap.because`), of all gaps that were looked at; empty where none was.
-        drained_because_s: of them, those of gaps that began while the host waited: its queue was drained; awaited_s: how long the host waited in all.
+        drained_because_s: of them, those of gaps that began while the host waited, its queue drained; ahead_s: what of these goes at the most if
+            the host does not wait: of each wait and the gaps that began in it the shorter one.
     """
 
     name: str
@@ -90,7 +91,7 @@ class DeviceUse(msgspec.Struct, frozen=True, kw_only=True):
     overlapped_s: float
     idle_because_s: dict[str, float] = {}
     drained_because_s: dict[str, float] = {}
-    awaited_s: float = 0.0
+    ahead_s: float = 0.0
 
 
 class LaneUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -300,6 +301,7 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
         what: name; factor: how many times faster, null for taking no time at all.
         before_s: replayed without the change, which must be the window; after_s: with it; low_s, high_s: range where order is not known, null if
             nobody asked.
+        nested: whether calls of the host are faster with all that is nested in them; else their own time is, which is what the path has of them.
     """
 
     what: str
@@ -308,6 +310,7 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     after_s: float
     low_s: float | None = None
     high_s: float | None = None
+    nested: bool = False
 
 
 class Growth(msgspec.Struct, frozen=True, kw_only=True):
@@ -422,6 +425,7 @@ class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         frames: functions of sampled stacks, most own weight first; measure, unit: of their weights.
         tables, kernels, counters: of files without a timeline; facts: what else the file says of the run, as text.
         what: what was restricted (`--window`, `--iteration`), in words; empty for all that the files cover.
+        judged: what the findings are of where that is not all of it: the steady iterations, in words.
         figures: every share of this report with what it was made of.
         skew_s: of each file against the first, where several were put on one clock.
         excluded: what is in no figure; findings: what limits the program, worst first, empty when healthy.
@@ -451,6 +455,7 @@ class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     kernels: KernelTable | None = None
     counters: Counters | None = None
     what: str = ""
+    judged: str = ""
     figures: tuple[Figure, ...] = ()
     skew_s: dict[str, float] = {}
     facts: dict[str, str] = {}

@@ -32,6 +32,7 @@ def read(
     window: str = "",
     iteration: int | None = None,
     what_if: Mapping[str, float | None] | None = None,
+    nested: bool = False,
     most: int = _GAPS,
     report: Report | None = None,
 ) -> ReadReport:
@@ -44,6 +45,7 @@ def read(
         window: `FROM..TO`, seconds from the start: only what lies between.
         iteration: only this one of the iterations that are found, counted from 1.
         what_if: names of events, and how many times faster they are to be; null for no time at all.
+        nested: whether calls of the host are to be faster with all that is nested in them; else their own time is.
         most: gaps that are listed.
         report: told a label and, where known, a fraction, for progress.
 
@@ -52,7 +54,7 @@ def read(
         UsageError: files that do not go together, or a part of the time that there is not.
     """
     loaded, what = opened(paths, format=format, limits=limits, window=window, iteration=iteration, report=report)
-    return answered(loaded.profile, skew_s=loaded.skew_s, changes=what_if, most=most, what=what, report=report)
+    return answered(loaded.profile, skew_s=loaded.skew_s, changes=what_if, nested=nested, most=most, what=what, report=report)
 
 
 def opened(

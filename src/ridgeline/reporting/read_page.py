@@ -27,6 +27,7 @@ from .page import (
     Table,
     count,
     format_cell,
+    missing,
     number,
     seconds,
     share,
@@ -57,6 +58,10 @@ __all__ = ["difference_page", "read_headline", "read_page"]
 MOST = 10
 #: Columns of the place on the page; names of kernels can be thousands of characters long.
 _PLACE = 120
+#: Devices that are busy for so much of their own window do not idle.
+_BUSY = 0.9
+#: What a page cannot say of a device that is busy.
+_FAST = "whether that work is fast is for counters or a roofline to say"
 #: What a file says of the run: so many lines of it.
 _FACTS = 30
 
@@ -117,10 +122,13 @@ def _upper(text: str) -> str:
 
 def _healthy_because(report: ReadReport) -> str:
     window_s, busy_s = sum(one.window_s for one in report.devices), sum(one.busy_s for one in report.devices)
+    if report.judged and report.iterations is not None and report.iterations.busy_share:
+        steady = sorted(report.iterations.busy_share[report.iterations.first :])
+        return f"in a steady iteration devices work for {format_share(steady[len(steady) // 2])} of the time; {_FAST}"
     if window_s > 0:
         names = report.devices[0].name if len(report.devices) == 1 else f"{len(report.devices)} devices"
         verb = "works" if len(report.devices) == 1 else "work"
-        return f"{names} {verb} for {format_share(busy_s / window_s)} of the time; whether that work is fast is for counters or a roofline to say"
+        return f"{names} {verb} for {format_share(busy_s / window_s)} of the time; {_FAST}"
     if report.overhead is not None and report.overhead.window_s > 0:
         part = report.overhead.operators_s / report.overhead.window_s
         return f"operators fill {format_share(part)} of the time; whether they are fast is for `ridgeline diagnose` of the program to say"
@@ -133,6 +141,9 @@ def _why_unknown(report: ReadReport) -> str:
     if report.kernels is not None and report.kernels.replayed:
         return "a profiler that replays kernels gives numbers of each, no timeline and no share of the program"
     window_s, busy_s = sum(one.window_s for one in report.devices), sum(one.busy_s for one in report.devices)
+    if window_s > 0 and busy_s / window_s >= _BUSY:
+        part = format_share(window_s / len(report.devices) / report.window_s) if report.window_s else "a part"
+        return f"devices work for {format_share(busy_s / window_s)} of the time from their first work to their last, which is {part} of the window"
     if window_s > 0:
         return f"devices idle for {format_share(1 - busy_s / window_s)} of the time, and no recorded host activity explains it"
     if report.overhead is not None and report.overhead.window_s > 0:
@@ -162,6 +173,8 @@ def _verdict(report: ReadReport) -> Section:
             Pair(label="cause", cell=words(found.cause), note="suspected: a recording cannot confirm, `ridgeline compare` of both versions can"),
             Pair(label="share", cell=share(found.share), note="of the time that the evidence names"),
         ]
+    if report.judged:
+        rows.append(Pair(label="judged by", cell=words(report.judged)))
     rows.append(Pair(label="window", cell=seconds(report.window_s, reason="the file has no times"), note=report.what or report.window))
     blocks: list[Block] = [Pairs(rows=tuple(rows))]
     blocks += [_evidence(found) for found in report.findings[:1] if found.evidence]
@@ -194,7 +207,9 @@ def _action(action: Action) -> Item:
     of = "between results; one call gets no shorter" if action.metric == "period" else "for one call"
     ends = format_cell(seconds(action.median_after_s[0])), format_cell(seconds(action.median_after_s[1]))
     after = ends[0] if ends[0] == ends[1] else " – ".join(ends)
-    numbers = (Pair(label="gain", cell=speedup(action.speedup), note=of), Pair(label="after", cell=words(after)))
+    # Weights in samples or cycles, and files without times, have no seconds to promise.
+    known = Pair(label="after", cell=words(after) if action.median_after_s[1] > 0 else missing("the file has no time of it"))
+    numbers = (Pair(label="gain", cell=speedup(action.speedup), note=of), known)
     return Item(title=f"{action.action}: {action.on}" if action.on else action.action, numbers=numbers, detail=action.because)
 
 

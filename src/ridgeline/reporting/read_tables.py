@@ -178,7 +178,9 @@ def what_if_section(report: ReadReport) -> Section | None:
         )
         for one in report.what_if
     ]
-    table = cut_table("replayed through the dependencies, all else as it was", columns, rows, len(rows))
+    nested = any(one.nested for one in report.what_if)
+    of = "calls of the host with all that is nested in them" if nested else "of calls of the host their own time, as on the path"
+    table = cut_table(f"replayed through the dependencies, all else as it was: work of devices, and {of}", columns, rows, len(rows))
     return Section(title="What if", blocks=(table,))
 
 
@@ -248,7 +250,7 @@ def partition_section(report: ReadReport, most: int) -> Section | None:
     rows = [
         Pair(label="delegated", cell=words(f"{found.delegated} of {found.nodes} nodes"), note=f"in {found.count} partitions"),
         Pair(label="runs", cell=count(found.runs), note="stretches of nodes on one provider"),
-        Pair(label="handoffs", cell=count(found.handoffs), note="boundaries crossed in one run"),
+        Pair(label="handoffs", cell=count(found.handoffs), note=f"{found.runs - 1} boundaries are crossed in one run"),
         Pair(label="they cost", cell=seconds(found.handoff_s, reason="the file does not tell")),
     ]
     rows += [Pair(label=f"on {name}", cell=seconds(s)) for name, s in found.providers.items()]

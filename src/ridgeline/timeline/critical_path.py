@@ -208,9 +208,14 @@ def _ends(deps: Dependencies, nodes: Ints) -> Pieces:
 
 
 def path_ticks(deps: Dependencies, path: Path) -> Ints:
-    """Ticks of the path that are each event's own, shape (n,)."""
+    """Ticks of the path that are each event's, shape (n,): what lies in it, neither time before it (launch, queue) nor what nothing explains."""
     out = np.zeros(len(deps.t), dtype=np.int64)
-    np.add.at(out, path.event[path.own], (path.end - path.start)[path.own])
+    event = np.maximum(path.event, 0)
+    if not len(event):
+        return out
+    within = (path.start >= deps.events.start[event]) & (path.end <= deps.events.end[event]) & (path.label != _UNEXPLAINED)
+    mine = np.flatnonzero((path.event >= 0) & (path.own | within)) if len(deps.t) else np.zeros(0, dtype=np.int64)
+    np.add.at(out, event[mine], (path.end - path.start)[mine])
     return out
 
 
@@ -270,9 +275,8 @@ def _piece(deps: Dependencies, path: Path, at: int, name: str) -> PathPiece:
 
 
 def _by_name(deps: Dependencies, path: Path) -> dict[str, float]:
-    """Seconds of the names with most of them; what nothing explains has none."""
-    known = np.flatnonzero((path.event >= 0) & (path.label != _UNEXPLAINED))
+    """Seconds of the names with most of them, by `path_ticks`."""
     sums = np.zeros(len(deps.t.strings), dtype=np.int64)
-    np.add.at(sums, deps.events.name[path.event[known]], (path.end - path.start)[known])
+    np.add.at(sums, deps.events.name, path_ticks(deps, path))
     most = np.argsort(-sums, kind="stable")[:_MOST_NAMES]
     return {deps.t.strings[at]: int(sums[at]) * deps.t.tick_s for at in most.tolist() if sums[at] > 0}

@@ -22,11 +22,11 @@ from ridgeline.core import DEVICE_WORK, EVENT_KINDS, Gap, Timeline
 
 from .events import Events, devices_of, events_of, is_kind, is_work, links_of, window_of
 from .grouping import distinct, numbered, summed
-from .intervals import Ticks, intersect
+from .intervals import Ticks, intersect, merge
 from .nesting import ancestors, inside_of, own_pieces, parents
 from .use import work_of_devices
 
-__all__ = ["BECAUSE", "gaps", "idle_because"]
+__all__ = ["AHEAD", "BECAUSE", "IdleReasons", "gaps", "idle_because", "idle_reasons"]
 
 #: What can fill a gap; of classes with the same time the first one counts.
 BECAUSE = ("synchronisation", "data loading", "launch-bound", "copy", "python", "operator", "profiler", "nothing known")
@@ -74,16 +74,67 @@ def idle_because(t: Timeline, up: Ticks | None = None) -> dict[str, dict[str, fl
         t: the timeline.
         up: `nesting.parents(t)`, where the caller has them.
     """
+    return {name: reasons.because for name, reasons in idle_reasons(t, up).items()}
+
+
+class IdleReasons(NamedTuple):
+    """Idle seconds of a device by what fills them, the same of gaps that began while the host waited, and what of these goes if it does not wait."""
+
+    because: dict[str, float]
+    drained: dict[str, float]
+    ahead_s: float
+
+
+#: What a host that does not wait for results does beside the work of the device.
+AHEAD = ("synchronisation", "launch-bound", "python", "operator")
+_AHEAD = [BECAUSE.index(each) for each in AHEAD]
+
+
+def idle_reasons(t: Timeline, up: Ticks | None = None) -> dict[str, IdleReasons]:
+    """Device → what fills its gaps, over all of them; gaps that began while the thread that feeds the device waited are of a queue that was drained.
+
+    A thread that does not wait is ahead by as much as it waited: of each wait and the gaps that began in it the shorter one goes, at the most.
+
+    Args:
+        t: the timeline.
+        up: `nesting.parents(t)`, where the caller has them.
+    """
     events = events_of(t)
     idle, names = _idle(t, events)
     if not len(idle.start):
         return {}
-    fill = _fill(t, events, idle, up)
-    found: dict[str, dict[str, float]] = {}
+    fill, (wait, waited) = _fill(t, events, idle, up), _begun_in(t, events, idle)
+    found: dict[str, IdleReasons] = {}
     for device in distinct(idle.device).tolist():
-        ticks = fill.classes[idle.device == device].sum(axis=0)
-        found[names[device]] = {BECAUSE[at]: int(ticks[at]) * t.tick_s for at in np.argsort(-ticks, kind="stable").tolist() if ticks[at]}
+        mine = idle.device == device
+        drained = np.flatnonzero(mine & (wait >= 0))
+        each, place = numbered(wait[drained])
+        first = np.zeros(len(each), dtype=np.int64)
+        first[place] = waited[drained]
+        ahead = int(np.minimum(first, summed(place, fill.classes[drained][:, _AHEAD].sum(axis=1), len(each))).sum())
+        parts = [_by_class(t, fill.classes[chosen].sum(axis=0)) for chosen in (mine, drained)]
+        found[names[device]] = IdleReasons(parts[0], parts[1], ahead * t.tick_s)
     return found
+
+
+def _by_class(t: Timeline, ticks: Ticks) -> dict[str, float]:
+    return {BECAUSE[at]: int(ticks[at]) * t.tick_s for at in np.argsort(-ticks, kind="stable").tolist() if ticks[at]}
+
+
+def _begun_in(t: Timeline, events: Events, idle: _Idle) -> tuple[Ticks, Ticks]:
+    """(which wait of its thread each gap began in, −1 for none, how many ticks that took), shape (g,) each; of overlapping waits their union."""
+    which, took = np.full(len(idle.start), -1, dtype=np.int64), np.zeros(len(idle.start), dtype=np.int64)
+    waiting, count = np.flatnonzero(is_kind(events, "wait")), 0
+    for thread in distinct(idle.thread[idle.thread >= 0]).tolist():
+        gap, mine = np.flatnonzero(idle.thread == thread), waiting[events.track[waiting] == thread]
+        start, end = merge(events.start[mine], events.end[mine])
+        if not len(start) or t.tracks[thread].clock != _clock_of(t, events, idle, gap):
+            continue
+        at = np.searchsorted(start, idle.start[gap], "right") - 1
+        inside = (at >= 0) & (end[at] >= idle.start[gap])
+        which[gap[inside]], took[gap[inside]] = at[inside] + count, (end - start)[at[inside]]
+        count += len(start)
+    return which, took
 
 
 def _gap(t: Timeline, events: Events, idle: _Idle, index: int, names: tuple[str, ...], waits: _Waits, fill: _Fill, origin: int) -> Gap:

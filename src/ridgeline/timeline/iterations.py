@@ -75,7 +75,10 @@ def iteration_spans(t: Timeline) -> Spans | None:
 
 def _first_apart(length_s: NDArray[np.float64]) -> int:
     if len(length_s) >= LEAST_STEADY and bool((length_s > 0).all()):
-        return steady_start(length_s) or 0
+        start = steady_start(length_s)
+        # Of few steps those after the first are too few for a steady state of calls, and still show that the first is unlike them.
+        if start is not None or len(length_s) > 2 * LEAST_STEADY:
+            return start or 0
     if len(length_s) < 1 + _LEAST_RANGES:
         return 0
     head, rest = float(length_s[0]), length_s[1:]

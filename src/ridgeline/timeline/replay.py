@@ -165,13 +165,15 @@ def what_if(
     *,
     kinds: Collection[str] = (),
     chosen: Flags | None = None,
+    nested: bool = False,
     deps: Dependencies | None = None,
     what: str = "",
 ) -> WhatIf:
     """The window if some events were faster, all else as it was.
 
-    Work of a device takes 1 ÷ factor of its time. A host event is faster with all that lies in it on its thread; the work that it starts is not. A
-    wait that is made free does not wait at all: the answer then holds if nothing after it needs what it waited for, and `high_s` is with it.
+    Work of a device takes 1 ÷ factor of its time. Of a host event its own time does, which is what the path has of it; what is nested in it and the
+    work that it starts take as long as before. A wait that is made free does not wait at all: the answer then holds if nothing after it needs what it
+    waited for, and `high_s` is with it.
 
     Args:
         t: the timeline.
@@ -179,6 +181,7 @@ def what_if(
         factor: how many times faster, > 0; null for no time at all.
         kinds: only events of these kinds.
         chosen: the events, shape (n,), instead of names and kinds.
+        nested: whether a host event is faster with all that lies in it on its thread.
         deps: `graph_of(t)` where the caller has it.
         what: what to call it; the names if not given.
 
@@ -189,7 +192,7 @@ def what_if(
         raise UsageError("a factor above zero, or none", found=repr(factor), remedy="say how many times faster, such as 2")
     deps = graph_of(t) if deps is None else deps
     chosen = chosen_events(t, names, kinds=kinds) if chosen is None else chosen
-    delay = _faster(deps, chosen, factor)
+    delay = _faster(deps, chosen, factor, nested=nested)
     least, lag = _unwaited(deps, chosen) if factor is None else (None, deps.lag)
     ticks = replayed(deps, delay, lag=lag, without=least)
     after = makespan(deps, ticks)
@@ -206,6 +209,7 @@ def what_if(
         after_s=after * t.tick_s,
         low_s=min(others) * t.tick_s,
         high_s=max(others) * t.tick_s,
+        nested=nested,
     )
 
 
@@ -217,14 +221,15 @@ def _lag_without(deps: Dependencies) -> Ints:
     return deps.tick - reach
 
 
-def _faster(deps: Dependencies, chosen: Flags, factor: float | None) -> Ints:
+def _faster(deps: Dependencies, chosen: Flags, factor: float | None, *, nested: bool) -> Ints:
     """Delays of all edges if the chosen events were faster."""
     delay = deps.delay.copy()
     work = np.flatnonzero(deps.kind == _WORK)
     work = work[chosen[deps.event[deps.target[work]] // 2]] if len(work) else work
     delay[work] = _divided(deps.delay[work], factor)
     seg = deps.segments
-    inside = _inside(deps, chosen & deps.host)
+    host = chosen & deps.host
+    inside = _inside(deps, host) if nested else (seg.event >= 0) & host[seg.event] if len(seg) and len(host) else np.zeros(len(seg), dtype=bool)
     if inside.any():
         counted = np.where(inside, _divided(deps.counted, factor), deps.counted)
         edge = np.flatnonzero(deps.kind == _THREAD)

@@ -37,6 +37,8 @@ RULES: tuple[Rule, ...] = (waiting, exposed, imbalance, between_operators, takin
 LAST: tuple[Rule, ...] = (cold_start,)
 #: A device that works at least this part of its window, or a host whose operators fill it so far, is healthy where nothing else was found.
 _BUSY = 0.9
+#: So many steps show what a program goes on with.
+_STEPS = 3
 #: A gain that nobody would notice.
 _LEAST_GAIN = 1.02
 #: The part of an unexplained share that it is weighed with, as in a diagnosis of a program.
@@ -87,10 +89,19 @@ def _numbered(found: list[TraceFinding]) -> tuple[TraceFinding, ...]:
     return tuple(numbered)
 
 
+def _whole(seen: Seen) -> bool:
+    """Whether what devices do between their first work and their last tells of the program: most of the window, or its steps."""
+    if seen.device_s / (len(seen.report.devices) * seen.window_s) >= _BUSY:
+        return True
+    steps = seen.report.iterations
+    steady = sorted(steps.busy_share[steps.first :]) if steps is not None else []
+    return len(steady) >= _STEPS and steady[len(steady) // 2] >= _BUSY
+
+
 def _healthy(seen: Seen) -> bool | None:
     report = seen.report
     if report.devices:
-        return True if seen.device_s > 0 and seen.busy_s / seen.device_s >= _BUSY else None
+        return True if seen.device_s > 0 and seen.busy_s / seen.device_s >= _BUSY and _whole(seen) else None
     if report.overhead is not None and report.operators and report.overhead.window_s > 0:
         return True if report.overhead.operators_s / report.overhead.window_s >= _BUSY else None
     walls = [

@@ -46,10 +46,12 @@ def conversions(seen: Seen) -> Iterator[TraceFinding]:
     yield _converting(seen, where, min(1.0, part_s / whole_s), f"{called(where.operator or '')} and the like", evidence, path)
 
 
-def _converting(seen: Seen, where: Where, share: float, what: str, evidence: Sequence[Evidence], path: float) -> TraceFinding:
+def _converting(
+    seen: Seen, where: Where, share: float, what: str, evidence: Sequence[Evidence], path: float, base: tuple[float, str] | None = None
+) -> TraceFinding:  # fmt: skip
     said = f"{format_share(share)} of the time goes to conversions of layout or type ({what})"
     fix = Fix(action="change-layout", because="kept in one layout and precision, data needs no conversion", part=(0.5, 1.0))
-    return seen.finding("layout-conversion", "bandwidth", where, share, said, evidence, (fix,), path=path)
+    return seen.finding("layout-conversion", "bandwidth", where, share, said, evidence, (fix,), path=path, base=base)
 
 
 def _in_tables(seen: Seen) -> Iterator[TraceFinding]:
@@ -60,8 +62,9 @@ def _in_tables(seen: Seen) -> Iterator[TraceFinding]:
     rows.sort(key=lambda row: -row[1])
     names = ", ".join(called(row[0]) for row in rows[:_NAMED])
     calls = counted("calls", sum(row[2] for row in rows), "count", names)
-    evidence = (*of_all("conversions", part_s, whole_s, f"rows that only convert: {names}"), calls)
-    yield _converting(seen, Where(operator=rows[0][0]), min(1.0, part_s / whole_s), names, evidence, 1.0)
+    evidence = (*of_all("conversions", part_s, whole_s, f"rows that only convert: {names}, of all rows"), calls)
+    base = (whole_s, "all rows together")
+    yield _converting(seen, Where(operator=rows[0][0]), min(1.0, part_s / whole_s), names, evidence, 1.0, base)
 
 
 def _table_rows(seen: Seen) -> tuple[list[_Row], float]:
@@ -101,7 +104,7 @@ def handoffs(seen: Seen) -> Iterator[TraceFinding]:
     if found.handoff_s is not None and base_s > 0:
         evidence += of_all("handoffs", found.handoff_s, base_s, "passing boundaries, one run")
     said = f"The graph is cut into {found.runs} runs with {found.handoffs} handoffs; {names} fall back: up to {format_share(share)} of a run"
-    where = Where(operator=next(iter(found.fallbacks), None), stage=f"{found.handoffs} boundaries")
+    where = Where(operator=next(iter(found.fallbacks), None), stage=f"{found.runs - 1} boundaries")
     yield seen.finding("partition-handoff", "latency", where, share, said, evidence, (fix,), base=(base_s, "a run"))
 
 
@@ -113,14 +116,14 @@ def _uncosted(found: PartitionReport) -> Iterator[TraceFinding]:
         f"The graph is cut into {found.runs} runs with {found.handoffs} handoffs, and {_fallen_back(found)} fall back; the file does not tell what "
         "crossing costs"
     )
-    where = Where(operator=next(iter(found.fallbacks), None), stage=f"{found.handoffs} boundaries")
+    where = Where(operator=next(iter(found.fallbacks), None), stage=f"{found.runs - 1} boundaries")
     yield TraceFinding(where=where, bound="inconclusive", cause="partition-handoff", share=0.0, evidence=tuple(_counts(found)), summary=said)
 
 
 def _counts(found: PartitionReport) -> Sequence[Evidence]:
     return (
         counted("delegated partitions", found.count, "count", "as the runtime cut the graph"),
-        counted("handoffs", found.handoffs, "count", "boundaries crossed in one run"),
+        counted("handoffs", found.handoffs, "count", f"one less than the partitions; {found.runs - 1} boundaries are crossed in one run"),
         counted("delegated nodes", found.delegated / found.nodes, "1", f"{found.delegated} of {found.nodes} nodes"),
     )
 
@@ -132,8 +135,8 @@ def _fallen_back(found: PartitionReport) -> str:
 
 
 def _run_s(found: PartitionReport) -> float:
-    """Seconds of one run: all providers and the handoffs between them."""
-    return sum(found.providers.values()) + (found.handoff_s or 0.0)
+    """Seconds of one run, what no node takes included; where that is not known, all providers and the handoffs between them."""
+    return found.run_s if found.run_s is not None else sum(found.providers.values()) + (found.handoff_s or 0.0)
 
 
 def _gain(found: PartitionReport, base_s: float) -> tuple[float, float] | None:

@@ -2,7 +2,8 @@
 
 A share is of the time that all devices (or the host, where there is none) had: numerator and denominator stand in the evidence. What removing a share
 can give is bounded twice: by Amdahl (speedup = 1 ÷ (1 − share · part), G. M. Amdahl, AFIPS 1967) and by the critical path, since what lies beside it
-delays nobody. Rules say which part of a share their action removes, from at least to at most.
+delays nobody. Rules say which part of a share their action removes, from at least to at most. What a host does delays a device for as long as it is
+on the path, be it that the device still has something to do then: without it the window is shorter by that, down to what the device is busy for.
 """
 
 from __future__ import annotations
@@ -67,6 +68,30 @@ class Seen:
         return max(self.report.devices, key=lambda device: device.idle_because_s.get(because, 0.0)).name
 
     @cached_property
+    def idle_share(self) -> float:
+        """Idle time of all devices of their windows."""
+        return max(0.0, 1.0 - self.busy_s / self.device_s) if self.device_s > 0 else 0.0
+
+    def removable(self, share: float, labels: Collection[str]) -> tuple[float, float]:
+        """(share of the time that goes with a host's activity, what can go at the most): its time on the path, and the idle time of the devices.
+
+        Args:
+            share: of the time, in which devices idle because of it; all that is known without a path.
+            labels: what the path calls it.
+        """
+        if not self.knows_path:
+            return share, share
+        # The path is of the window, the idle time of the devices' windows in it.
+        on_path = self.path_share(labels) * (self.window_s * len(self.report.devices) / self.device_s if self.device_s > 0 else 1.0)
+        return min(on_path, 1.0), self.idle_share
+
+    @property
+    def knows_path(self) -> bool:
+        """Whether there is a path that explains enough of the window to bound anything."""
+        path = self.report.critical_path
+        return path is not None and path.length_s > 0 and path.covered_share >= _KNOWN_PATH
+
+    @cached_property
     def step(self) -> tuple[float, str]:
         """Seconds that a promise is about, and of what they are: a steady iteration where there are any, else the whole window."""
         steps = self.report.iterations
@@ -77,18 +102,20 @@ class Seen:
     def path_share(self, labels: Collection[str] | None = None) -> float:
         """Share of the critical path that pieces with `labels` take (all that is no device work without); 1 where no path is known."""
         path = self.report.critical_path
-        if path is None or path.length_s <= 0 or path.covered_share < _KNOWN_PATH:
+        if path is None or not self.knows_path:
             return 1.0
         found = [s for label, s in path.by_label.items() if (label in labels if labels is not None else label not in DEVICE_WORK)]
         return min(1.0, sum(found) / path.length_s)
 
     def action(self, fix: Fix, share: float, on: str, path: float = 1.0, base: tuple[float, str] | None = None) -> Action:
-        """The promise of a fix to something with a share of `base` (of a step without), of which at most `path` is on the critical path.
+        """The promise of a fix to something with a share of `base` (of a step without), of which at most `path` can go.
 
         Ids are given later.
         """
-        most = min(share, path, _MOST_SHARE)
-        gains = tuple(1.0 / (1.0 - most * part) for part in fix.part)
+        most = min(path, _MOST_SHARE)
+        gone = fix.part[0] * min(share, most), min(fix.part[1] * share, most)
+        gains = tuple(1.0 / (1.0 - part) for part in gone)
+        most = min(share, most)
         base_s, of = base or self.step
         because = f"{fix.because}; at most {format_share(most)} of {of} can go"
         after_s = (base_s / gains[1], base_s / gains[0])
@@ -98,11 +125,12 @@ class Seen:
 
     def finding(
         self, cause: str, bound: Bound, where: Where, share: float, summary: str, evidence: Sequence[Evidence], fixes: Sequence[Fix], *,
-        path: float = 1.0, base: tuple[float, str] | None = None,
+        path: float = 1.0, base: tuple[float, str] | None = None, goes: float | None = None,
     ) -> TraceFinding:  # fmt: skip
-        """A finding with the promises of its fixes, best first."""
+        """A finding with the promises of its fixes, best first; `goes` is what they take away where that is not the share itself."""
         on = called(where.operator or where.function or where.lane or where.stage or "")
-        actions = sorted((self.action(fix, share, on, path, base) for fix in fixes), key=lambda action: -action.speedup[0])
+        removed = share if goes is None else goes
+        actions = sorted((self.action(fix, removed, on, path, base) for fix in fixes), key=lambda action: -action.speedup[0])
         return TraceFinding(
             where=where, bound=bound, cause=cause, share=min(1.0, share), evidence=tuple(evidence), summary=summary, actions=tuple(actions)
         )

@@ -26,6 +26,7 @@ class _Reason:
     cause: str
     says: str
     fixes: tuple[Fix, ...]
+    labels: tuple[str, ...]
 
 
 #: A gap that is longer than this, and filled by one call to this part, is not what issuing work costs.
@@ -38,66 +39,97 @@ _LAUNCHES = _Reason(
     because=("launch-bound", "operator"),
     cause="dispatch",
     says="waits for the host to issue the next work",
+    labels=("operator", "runtime", "launch"),
     fixes=(
-        Fix(action="capture-graph", because="a captured graph is replayed with one call instead of one for each kernel", part=(0.5, 0.95)),
+        Fix(action="capture-graph", because="a captured graph is replayed with one call instead of one for each kernel", part=(0.5, 1.0)),
         Fix(action="compile-graph", because="compiled, fewer and larger kernels are issued with less host work between", part=(0.3, 0.9)),
         Fix(action="batch", because="more work in each launch hides what issuing it costs", part=(0.2, 0.9), metric="period"),
     ),
 )
-_REASONS = (
-    _Reason(
-        because=("synchronisation",),
-        cause="synchronisation",
-        says="has drained its queue while the host waits for a result",
-        fixes=(Fix(action="remove-sync", because="without the wait the host issues work ahead and the queue stays filled", part=(0.3, 1.0)),),
+_DRAINED = _Reason(
+    because=("synchronisation",),
+    cause="synchronisation",
+    says="has drained its queue while the host waited for a result",
+    labels=(),
+    fixes=(Fix(action="remove-sync", because="without the wait the host issues work ahead and the queue stays filled", part=(0.3, 1.0)),),
+)
+_PYTHON = _Reason(
+    because=("python",),
+    cause="interpreter",
+    says="waits while the host runs Python",
+    labels=("python",),
+    fixes=(
+        Fix(action="compile", because="compiled, the Python between operators is gone", part=(0.3, 0.95)),
+        Fix(action="capture-graph", because="a captured graph runs no Python between its kernels", part=(0.3, 0.95)),
     ),
-    _Reason(
-        because=("python",),
-        cause="interpreter",
-        says="waits while the host runs Python",
-        fixes=(
-            Fix(action="compile", because="compiled, the Python between operators is gone", part=(0.3, 0.95)),
-            Fix(action="capture-graph", because="a captured graph runs no Python between its kernels", part=(0.3, 0.95)),
-        ),
-    ),
-    _Reason(
-        because=("copy",),
-        cause="transfer",
-        says="waits for copies between host and device",
-        fixes=(
-            Fix(action="overlap-transfer", because="pinned memory and a stream of their own let copies run beside work", part=(0.3, 1.0)),
-            Fix(action="keep-on-device", because="what stays on the device is not copied", part=(0.3, 1.0)),
-            Fix(action="batch-transfers", because="one large copy costs one latency", part=(0.1, 0.8)),
-        ),
-    ),
-)  # fmt: skip
+)
+#: What a host that does not wait for results would do beside the work of the device.
+_AHEAD = ("launch-bound", "operator", "python", "synchronisation")
+#: A call that copies for so much longer than the device does is not copying.
+_COPIES = 10.0
 
 
 def waiting(seen: Seen) -> Iterator[TraceFinding]:
     """Devices idle because of something the host does."""
     if seen.device_s <= 0:
         return
-    yield from _issuing(seen)
-    for reason in _REASONS:
-        idle_s = sum(seen.idle_s(because) for because in reason.because)
-        share = idle_s / seen.device_s
-        if share >= LEAST:
-            longest = max(reason.because, key=seen.idle_s)
-            yield _waits(seen, reason, idle_s, seen.idlest(longest))
+    ahead = _ahead(seen)
+    yield from _synchronising(seen, ahead)
+    yield from _issuing(seen, ahead)
+    idle_s = _left(seen, _PYTHON.because, ahead)
+    if idle_s / seen.device_s >= LEAST:
+        yield _waits(seen, _PYTHON, idle_s, ahead)
+    yield from _copying(seen)
     yield from _input(seen)
 
 
-def _issuing(seen: Seen) -> Iterator[TraceFinding]:
+def _drained_s(seen: Seen, because: Sequence[str]) -> float:
+    return sum(device.drained_because_s.get(each, 0.0) for device in seen.report.devices for each in because)
+
+
+def _ahead(seen: Seen) -> float:
+    """The part of the idle time of drained queues that goes if the host does not wait, 0…1.
+
+    A thread that does not wait is ahead by as much as it waited; the device then idles for what is left.
+    """
+    ahead_s, idle_s = sum(device.ahead_s for device in seen.report.devices), _drained_s(seen, _AHEAD)
+    return min(1.0, ahead_s / idle_s) if idle_s > 0 else 0.0
+
+
+def _left(seen: Seen, because: Sequence[str], ahead: float) -> float:
+    """Idle time that a host which does not wait still causes."""
+    return max(0.0, sum(seen.idle_s(each) for each in because) - ahead * _drained_s(seen, because))
+
+
+def _synchronising(seen: Seen, ahead: float) -> Iterator[TraceFinding]:
+    """Queues that were drained while the host waited: what it does before it fills them again would be done beside the work."""
+    drained_s = _drained_s(seen, _AHEAD)
+    idle_s = ahead * drained_s + max(0.0, seen.idle_s("synchronisation") - _drained_s(seen, ("synchronisation",)))
+    share = idle_s / seen.device_s
+    if share < LEAST:
+        return
+    evidence = (
+        *of_all(
+            f"idle: {_DRAINED.says}", idle_s, seen.device_s, "of each wait and the gaps that began in it the shorter one, windows of all devices"
+        ),
+        counted("idle after the host waited", drained_s, "s", "all of the gaps that began while it did"),
+        *_longest(seen, ("synchronisation",)),
+    )
+    device = max(seen.report.devices, key=lambda one: sum(one.drained_because_s.get(each, 0.0) for each in _AHEAD)).name
+    said = f"{device} {_DRAINED.says}: {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
+    yield seen.finding(_DRAINED.cause, "latency", Where(lane=device), share, said, evidence, _DRAINED.fixes, path=seen.path_share())
+
+
+def _issuing(seen: Seen, ahead: float) -> Iterator[TraceFinding]:
     """Idle time in which the host issues work: many short gaps are what issuing costs, a few long ones are something else that the host does."""
     idle_s = sum(seen.idle_s(because) for because in _LAUNCHES.because)
     gaps = [gap for gap in seen.report.gaps if gap.because in _LAUNCHES.because]
     long = [gap for gap in gaps if gap.duration_s > _ISSUED_S and gap.covered_share >= _ONE_CALL]
     # Where only long gaps are listed, those that are not may be long as well.
     hidden = seen.report.gap_count > len(seen.report.gaps) and len(long) == len(gaps) and bool(gaps)
-    short_s = 0.0 if hidden else max(0.0, idle_s - sum(gap.duration_s for gap in long))
+    short_s = 0.0 if hidden else max(0.0, min(idle_s - sum(gap.duration_s for gap in long), _left(seen, _LAUNCHES.because, ahead)))
     if short_s / seen.device_s >= LEAST:
-        longest = max(_LAUNCHES.because, key=seen.idle_s)
-        yield _waits(seen, _LAUNCHES, short_s, seen.idlest(longest))
+        yield _waits(seen, _LAUNCHES, short_s, ahead)
     yield from _stopped(seen, [gap for gap in long if _MEMORY.search(gap.activity)], memory=True)
     yield from _stopped(seen, [gap for gap in long if not _MEMORY.search(gap.activity)], memory=False)
 
@@ -110,7 +142,7 @@ def _stopped(seen: Seen, gaps: Sequence[Gap], *, memory: bool) -> Iterator[Trace
         return
     longest = max(gaps, key=lambda gap: gap.duration_s)
     calls = ", ".join(dict.fromkeys(called(gap.activity) for gap in sorted(gaps, key=lambda gap: -gap.duration_s)[:3] if gap.activity))
-    times = f"{len(gaps)} gaps of more than {format_quantity(_ISSUED_S, 's')}"
+    times = f"{len(gaps)} gap{'s' if len(gaps) > 1 else ''} of more than {format_quantity(_ISSUED_S, 's')}"
     evidence = (*of_all(f"idle: {times}", idle_s, seen.device_s, f"host in {calls}"), counted("longest", longest.duration_s, "s", longest.activity))
     where = Where(lane=longest.device, function=longest.activity or None)
     took = f"{format_share(share)} of its time ({format_quantity(idle_s, 's')})"
@@ -123,12 +155,47 @@ def _stopped(seen: Seen, gaps: Sequence[Gap], *, memory: bool) -> Iterator[Trace
         yield TraceFinding(where=where, bound="inconclusive", cause=UNKNOWN, share=min(1.0, share), evidence=evidence, summary=said)
 
 
-def _waits(seen: Seen, reason: _Reason, idle_s: float, device: str) -> TraceFinding:
+def _waits(seen: Seen, reason: _Reason, idle_s: float, ahead: float) -> TraceFinding:
+    """Idle time for a reason; what removing that gives is its time on the path, less what not waiting for results gives already."""
     share = idle_s / seen.device_s
+    all_s = sum(seen.idle_s(because) for because in reason.because)
+    device = seen.idlest(max(reason.because, key=seen.idle_s))
     name = f"idle: {reason.says}"
     evidence = (*of_all(name, idle_s, seen.device_s, "gaps between pieces of device work, windows of all devices"), *_longest(seen, reason.because))
     said = f"{device} {reason.says} for {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
-    return seen.finding(reason.cause, "latency", Where(lane=device), share, said, evidence, reason.fixes, path=seen.path_share())
+    goes, most = seen.removable(share, reason.labels)
+    goes *= idle_s / all_s
+    return seen.finding(reason.cause, "latency", Where(lane=device), share, said, evidence, reason.fixes, path=most, goes=goes)
+
+
+def _copying(seen: Seen) -> Iterator[TraceFinding]:
+    """Idle time in calls that copy; where the device copies for hardly any of it, the call waits for something else."""
+    idle_s = seen.idle_s("copy")
+    share = idle_s / seen.device_s
+    if share < LEAST:
+        return
+    copied_s = sum(device.copy_s for device in seen.report.devices)
+    gaps = [gap for gap in seen.report.gaps if gap.because == "copy" and gap.duration_s > _ISSUED_S and gap.covered_share >= _ONE_CALL]
+    if gaps and sum(gap.duration_s for gap in gaps) > max(_ONE_CALL * idle_s, _COPIES * copied_s):
+        yield from _stopped(seen, gaps, memory=False)
+        return
+    device = seen.idlest("copy")
+    evidence = (
+        *of_all("idle: waits for copies", idle_s, seen.device_s, "gaps in which the host copies, windows of all devices"),
+        counted("copies on the devices", copied_s, "s", "union"),
+        *_longest(seen, ("copy",)),
+    )
+    said = f"{device} waits for copies between host and device for {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
+    hidden = min(1.0, seen.busy_s / idle_s)
+    fixes = (
+        Fix(
+            action="overlap-transfer", because="pinned memory and a stream of their own let copies run beside work", part=(0.3 * hidden, hidden),
+            metric="period",
+        ),
+        Fix(action="keep-on-device", because="what stays on the device is not copied", part=(0.3, 1.0)),
+        Fix(action="batch-transfers", because="one large copy costs one latency", part=(0.1, 0.8)),
+    )  # fmt: skip
+    yield seen.finding("transfer", "latency", Where(lane=device), share, said, evidence, fixes, path=seen.path_share())
 
 
 def _longest(seen: Seen, because: tuple[str, ...]) -> Iterator[Evidence]:
@@ -147,15 +214,16 @@ def _input(seen: Seen) -> Iterator[TraceFinding]:
     if share < LEAST:
         return
     hidden = min(1.0, seen.busy_s / idle_s)
-    because = f"loaded ahead by other processes, data is there when it is needed: {format_quantity(seen.busy_s, 's')} of work can hide it"
-    fix = Fix(action="prefetch", because=because, part=(0.5 * hidden, hidden), metric="period")
+    because = f"loaded ahead, data is there when it is needed: {format_quantity(seen.busy_s, 's')} of work hide one process that loads, and more"
+    because += " processes load the rest" if hidden < 1.0 else " processes load sooner"
+    fix = Fix(action="prefetch", because=because, part=(0.5 * hidden, 1.0), metric="period")
     device = seen.idlest("data loading")
     evidence = (
         *of_all("idle: waits for data", idle_s, seen.device_s, "gaps filled by loading, windows of all devices"),
         *_longest(seen, ("data loading",)),
     )
     said = f"{device} waits for data for {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
-    yield seen.finding("input-output", "latency", Where(lane=device), share, said, evidence, (fix,), path=seen.path_share())
+    yield seen.finding("input-output", "latency", Where(lane=device), share, said, evidence, (fix,))
 
 
 def exposed(seen: Seen) -> Iterator[TraceFinding]:
@@ -178,8 +246,11 @@ def _moves(seen: Seen, moved_s: float, what: str, labels: tuple[str, ...], devic
     said = (
         f"{device} only moves data for {format_share(share)} of its time: {what} with no arithmetic beside ({format_quantity(moved_s, 's')}{waits})"
     )
+    computed_s = sum(one.compute_s for one in seen.report.devices)
+    hidden = min(1.0, computed_s / moved_s)
+    because = f"{what} beside arithmetic cost nothing as long as there is arithmetic: {format_quantity(computed_s, 's')}"
     fixes = [
-        Fix(action="overlap-transfer", because=f"{what} beside arithmetic cost nothing as long as there is arithmetic", part=(0.3, 1.0)),
+        Fix(action="overlap-transfer", because=because, part=(0.3 * hidden, hidden), metric="period"),
         Fix(action="batch-transfers", because="few large transfers reach a better bandwidth than many small ones", part=(0.1, 0.6)),
     ]
     if what == "copies":

@@ -24,14 +24,18 @@ Report = Callable[[str, float | None], None]
 _ASKED, _FACTOR, _UNASKED = 3, 2.0, 300_000
 
 
-def timed_answers(timeline: Timeline, up: NDArray[np.int64], *, changes: Mapping[str, float | None], most: int, report: Report) -> dict[str, Any]:
+def timed_answers(
+    timeline: Timeline, up: NDArray[np.int64], *, changes: Mapping[str, float | None], nested: bool, most: int, report: Report, judging: bool = False
+) -> dict[str, Any]:
     """Fields of a `ReadReport` that a timeline answers.
 
     Args:
         timeline: at least one event.
         up: `nesting.parents` of it.
         changes: names of events and how many times faster they are to be, null for no time at all; the largest on the path are asked if empty.
+        nested: whether calls of the host are changed with all that is nested in them.
         most: gaps that are listed.
+        judging: whether only findings are wanted, which ask for no what-ifs.
         report: told what is being worked out.
     """
     from ridgeline.timeline.gaps import gaps
@@ -54,7 +58,7 @@ def timed_answers(timeline: Timeline, up: NDArray[np.int64], *, changes: Mapping
     }
     report("iterations and overhead", None)
     answers |= {"overhead": overhead(timeline, up), "iterations": iterations(timeline), "serial": serial_pairs(timeline)}
-    return answers | _path(timeline, changes, up, report)
+    return answers | _path(timeline, changes, nested, up, report, judging)
 
 
 def _window(timeline: Timeline, start: int, window_s: float) -> str:
@@ -64,30 +68,34 @@ def _window(timeline: Timeline, start: int, window_s: float) -> str:
 
 def _devices(timeline: Timeline, up: Any) -> tuple[DeviceUse, ...]:
     """Uses of devices, with what fills their idle time."""
-    from ridgeline.timeline.gaps import idle_because
+    from ridgeline.timeline.gaps import IdleReasons, idle_reasons
     from ridgeline.timeline.use import device_uses
 
-    idle = idle_because(timeline, up)
-    return tuple(msgspec.structs.replace(device, idle_because_s=idle.get(device.name, {})) for device in device_uses(timeline))
+    idle, none = idle_reasons(timeline, up), IdleReasons({}, {}, 0.0)
+    return tuple(
+        msgspec.structs.replace(device, idle_because_s=why.because, drained_because_s=why.drained, ahead_s=why.ahead_s)
+        for device, why in ((device, idle.get(device.name, none)) for device in device_uses(timeline))
+    )
 
 
-def _path(timeline: Timeline, changes: Mapping[str, float | None], up: Any, report: Report) -> dict[str, Any]:
+def _path(timeline: Timeline, changes: Mapping[str, float | None], nested: bool, up: Any, report: Report, judging: bool) -> dict[str, Any]:
     """Critical path, operators with their slack and time on it, and what-ifs, from one graph."""
-    from ridgeline.timeline.critical_path import critical_path
+    from ridgeline.timeline.critical_path import critical_path, path_of, path_ticks
     from ridgeline.timeline.dependencies import graph_of
     from ridgeline.timeline.operators import operator_uses
     from ridgeline.timeline.replay import slack, what_if
 
     report("critical path", None)
     deps = graph_of(timeline)
-    path = critical_path(timeline, deps=deps)
+    found = path_of(deps)
+    path = critical_path(timeline, deps=deps, path=found)
     report("operators", None)
-    operators = _with_path(timeline, operator_uses(timeline, up=up), path, slack(timeline, deps=deps))
-    asked = _asked(timeline, changes, path)
+    operators = _with_path(timeline, operator_uses(timeline, up=up), path_ticks(deps, found), slack(timeline, deps=deps))
+    asked = {} if judging else _asked(timeline, changes, path)
     changed = []
     for index, (name, factor) in enumerate(asked.items()):
         report(f"what if {name} were faster", index / len(asked))
-        changed.append(what_if(timeline, name, factor, deps=deps))
+        changed.append(what_if(timeline, name, factor, nested=nested, deps=deps))
     return {"critical_path": path, "operators": operators, "what_if": tuple(changed)}
 
 
@@ -104,19 +112,22 @@ def _asked(timeline: Timeline, changes: Mapping[str, float | None], path: Critic
     return dict.fromkeys(largest[:_ASKED], _FACTOR)
 
 
-def _with_path(timeline: Timeline, operators: tuple[OperatorUse, ...], path: CriticalPath, slack: NDArray[np.int64]) -> tuple[OperatorUse, ...]:
+def _with_path(
+    timeline: Timeline, operators: tuple[OperatorUse, ...], on_path: NDArray[np.int64], slack: NDArray[np.int64]
+) -> tuple[OperatorUse, ...]:
     """Operators with the least slack of their events, and their time on the path; a slack below zero is of an event that is in no graph."""
     names = timeline.name.values.astype(np.int64)
     kinds = timeline.kind.values.astype(np.int64) if timeline.kind is not None else np.zeros(len(names), dtype=np.int64)
+    unique, place = np.unique(names * len(EVENT_KINDS) + kinds, return_inverse=True)
+    never = np.iinfo(np.int64).max
+    least, ticks = np.full(len(unique), never), np.zeros(len(unique), dtype=np.int64)
     known = np.flatnonzero(slack >= 0)
-    unique, place = np.unique(names[known] * len(EVENT_KINDS) + kinds[known], return_inverse=True)
-    least = np.full(len(unique), np.iinfo(np.int64).max)
-    np.minimum.at(least, place, slack[known])
-    by_name = {
-        (timeline.strings[key // len(EVENT_KINDS)], EVENT_KINDS[key % len(EVENT_KINDS)]): ticks * timeline.tick_s
-        for key, ticks in zip(unique.tolist(), least.tolist(), strict=True)
-    }
-    return tuple(
-        msgspec.structs.replace(one, slack_s=by_name.get((one.name, one.kind)), on_path_s=min(path.by_name.get(one.name, 0.0), one.total_s))
-        for one in operators
-    )
+    np.minimum.at(least, place[known], slack[known])
+    np.add.at(ticks, place, on_path)
+    numbers = {(timeline.strings[key // len(EVENT_KINDS)], EVENT_KINDS[key % len(EVENT_KINDS)]): at for at, key in enumerate(unique.tolist())}
+    found = []
+    for one in operators:
+        at = numbers[one.name, one.kind]
+        room = None if least[at] == never else int(least[at]) * timeline.tick_s
+        found.append(msgspec.structs.replace(one, slack_s=room, on_path_s=int(ticks[at]) * timeline.tick_s))
+    return tuple(found)

@@ -1,0 +1,95 @@
+"""Traces of programs whose bottleneck is known: cause, share and promise are right, and the promise is kept by the program without the bottleneck."""
+
+from __future__ import annotations
+
+import pytest
+
+from ridgeline.core import Profile, ReadReport
+from ridgeline.flows.read import report_of
+
+from .machine import Machine
+from .programs import US, Program, communicating, copying, full, interpreting, launch_bound, loading, waiting
+
+SMALL, MIDDLE, LARGE = (5, 10), (12, 30), (40, 40)
+SIZES = (SMALL, MIDDLE, LARGE)
+
+
+def answered(machine: Machine) -> ReadReport:
+    return report_of(Profile(format="chrome", files=("trace.json",), timeline=machine.timeline()))
+
+
+def device_ticks(machine: Machine) -> int:
+    """From the first work of a device to the end of its last."""
+    work = [(int(row[3]), int(row[4])) for row in machine.rows if row[0].device]  # type: ignore[attr-defined]
+    return max(end for _, end in work) - min(start for start, _ in work)
+
+
+CASES = [
+    *(("dispatch", "capture-graph", launch_bound(kernel, marks=marks)) for kernel, marks in ((4 * US, True), (4 * US, False), (15 * US, True))),
+    *(("synchronisation", "remove-sync", waiting(*times)) for times in ((60 * US, 15 * US), (100 * US, 5 * US), (30 * US, 30 * US))),
+    ("synchronisation", "remove-sync", waiting(60 * US, 15 * US, marks=False)),
+    ("synchronisation", "remove-sync", waiting(40 * US, 10 * US, each=False, python=400 * US)),
+    *(("input-output", "prefetch", loading(part)) for part in (0.3, 0.6, 3.0)),
+    ("input-output", "prefetch", loading(0.6, marks=False)),
+    *(("transfer", "overlap-transfer", copying(part)) for part in (0.4, 1.5)),
+    *(("transfer", "overlap-transfer", communicating(0.4, marks=marks)) for marks in (True, False)),
+    *(("interpreter", "compile", interpreting(python)) for python in (15 * US, 40 * US)),
+]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("cause", "name", "program"), CASES)
+def test_the_bottleneck_is_found_and_its_promise_is_kept(cause: str, name: str, program: Program, size: tuple[int, int]) -> None:
+    slow, fast = program(False, *size), program(True, *size)
+    report = answered(slow)
+    found = report.findings[0]
+    assert (found.cause, report.healthy) == (cause, False)
+    assert 0.05 <= found.share <= 1.0
+    action = next(one for one in found.actions if one.action == name)
+    gain = device_ticks(slow) / device_ticks(fast)
+    assert 1.0 <= action.speedup[0] <= 1.01 * gain
+    assert gain <= 1.01 * action.speedup[1]
+
+
+HEALTHY = [full(), full(marks=False), full(10 * US), full(30 * US), full(warm_up=50_000 * US)]
+
+
+@pytest.mark.parametrize("size", [(10, 10), (12, 30), (40, 40)])
+@pytest.mark.parametrize("program", HEALTHY)
+def test_a_device_that_works_is_left_in_peace(program: Program, size: tuple[int, int]) -> None:
+    report = answered(program(False, *size))
+    assert (report.findings, report.healthy) == ((), True)
+
+
+def test_the_first_iteration_is_not_what_a_program_that_goes_on_is_judged_by() -> None:
+    report = answered(full(warm_up=50_000 * US)(False, 8, 10))
+    assert report.iterations is not None
+    assert report.iterations.first == 1
+    assert report.judged.startswith("iterations 2 to 8")
+    # What the devices did in all is still told as it was.
+    assert report.devices[0].idle_share > 0.8
+
+
+def test_one_kernel_at_the_end_of_a_long_trace_does_not_make_it_healthy() -> None:
+    machine = Machine()
+    machine.host("operator", "prepare", 100_000 * US)
+    machine.op("op", 10 * US, "kernel", 50 * US)
+    machine.sync()
+    report = answered(machine)
+    assert report.devices[0].idle_s == 0
+    assert (report.findings, report.healthy) == ((), None)
+
+
+def test_a_call_that_copies_for_much_longer_than_the_device_does_is_not_promised_away() -> None:
+    machine = Machine()
+    for _ in range(3):
+        machine.launch("kernel", 50 * US)
+        machine.sync()
+        with machine.inside("runtime", "copy call"):
+            machine.now += 20_000 * US
+            machine.launch("copy", 5 * US, kind="copy")
+    outer = [at for at, row in enumerate(machine.rows) if row[2] == "copy call"]
+    links = [(outer[index], at, "launch") for index, at in enumerate(at for at, row in enumerate(machine.rows) if row[2] == "copy")]
+    machine.links = [link for link in machine.links if link[1] not in {target for _, target, _ in links}] + links
+    found = answered(machine).findings[0]
+    assert (found.cause, found.bound, found.actions) == ("unknown", "inconclusive", ())
