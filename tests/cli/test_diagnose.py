@@ -12,6 +12,7 @@ import pytest
 
 from ridgeline.core import BackendUnavailable, Diagnosis, ReadError, Run, TargetFailed, Unstable, UsageError
 from ridgeline.core.documents import decode
+from ridgeline.flows.trace import Tracing
 from ridgeline.notebook import Notebook
 from ridgeline.reporting import html_report, markdown, page, terminal
 
@@ -240,3 +241,44 @@ def test_hostile_names_do_not_reach_the_terminal(flow: Flow, run: Call, full_dia
     out = run("diagnose", "m.onnx")[1]
     assert "\x1b" not in out
     assert "\x07" not in out
+
+
+def test_tracing_reaches_the_flow_and_only_with_trace(flow: Flow, run: Call, tmp_path: Path) -> None:
+    assert run("diagnose", "model.onnx")[0] == 0
+    assert flow.options["tracing"] is None
+    assert run("diagnose", "--trace", "model.onnx")[0] == 0
+    assert flow.options["tracing"] == Tracing()
+    kept = tmp_path / "trace.json"
+    given = ["--trace", "--trace-iterations", "3", "--trace-out", str(kept), "--trace-shapes", "--trace-stacks"]
+    assert run("diagnose", *given, "model.onnx")[0] == 0
+    assert flow.options["tracing"] == Tracing(iterations=3, shapes=True, stacks=True, file=str(kept))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--trace --trace-iterations 1000", "`ridgeline bench`"),
+        ("--trace --trace-iterations 101", "at most 100 iterations"),
+        ("--trace --trace-iterations 0", "at least one iteration"),
+        ("--trace-iterations 5", "--trace-iterations with --trace"),
+        ("--trace-out x.json", "add --trace"),
+        ("--trace-shapes", "add --trace"),
+        ("--trace-stacks", "add --trace"),
+        ("--trace --trace-out -", "a file for --trace-out"),
+        ("--trace --trace-out .", "a file to write"),
+        ("--trace --trace-out /nowhere/at/all.json", "a file that can be written"),
+    ],
+)
+def test_traces_that_are_refused_before_anything_is_measured(flow: Flow, run: Call, arguments: str, words: str) -> None:
+    code, out, err = run("diagnose", *arguments.split(), "model.onnx")
+    assert (code, out, flow.calls) == (2, "", 0)
+    assert words in err
+
+
+def test_a_trace_is_not_written_over_what_is_there(flow: Flow, run: Call, tmp_path: Path) -> None:
+    kept = tmp_path / "trace.json"
+    kept.write_text("mine")
+    assert run("diagnose", "--trace", "--trace-out", str(kept), "model.onnx")[0] == 2
+    assert flow.calls == 0
+    assert run("diagnose", "--trace", "--trace-out", str(kept), "--force", "model.onnx")[0] == 0
+    assert kept.read_text() == "mine"

@@ -81,7 +81,7 @@ def test_diagnose_of_a_profile_answers_as_read_does(run: Call, trace: str) -> No
     assert out == run("read", trace)[1]
 
 
-@pytest.mark.parametrize("options", [["--budget", "3ms"], ["--try"], ["--threads", "2"], ["--use", "once"], ["--samples", "7"]])
+@pytest.mark.parametrize("options", [["--budget", "3ms"], ["--try"], ["--threads", "2"], ["--use", "once"], ["--samples", "7"], ["--trace"]])
 def test_diagnose_of_a_profile_refuses_what_would_measure(run: Call, trace: str, options: list[str]) -> None:
     code, out, err = run("diagnose", *options, trace)
     assert (code, out) == (2, "")
