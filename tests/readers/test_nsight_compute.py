@@ -344,3 +344,13 @@ def test_the_busiest_pipe_tells_arithmetic_from_loads(tmp_path: Path) -> None:
     profile = _read(tmp_path, _table([_LONG, *_details(*rows)]))
     assert profile.kernels is not None
     assert profile.kernels.kernels[0].figures == {"load_store_share": pytest.approx(0.97), "arithmetic_share": pytest.approx(0.255)}
+
+
+def test_columns_of_the_launch_may_stand_behind_the_value(tmp_path: Path) -> None:
+    header = ("Kernel Name", "Metric Name", "Metric Unit", "Metric Value", "ID")
+    path = tmp_path / "details.csv"
+    path.write_text(_table([header, ("k", "gpu__time_duration.sum", "usecond", "2", "0"), ("k", "gpu__time_duration.sum", "usecond", "3")]))
+    profile = read_profile(path)
+    assert profile.kernels is not None
+    assert [kernel.duration_s for kernel in profile.kernels.kernels] == [pytest.approx(2e-6)]
+    assert [(entry.reason, entry.events) for entry in profile.excluded] == [("lines between the rows that are no row of the table", 1)]

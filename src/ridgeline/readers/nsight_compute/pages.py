@@ -156,8 +156,9 @@ class _Table:
         self._metrics = [(place, name) for place, name in enumerate(columns.names) if name and place not in known | ranges]
         self._keys: list[tuple[int, Key]] | None = None
         # Without its last columns (rule texts) a row of the details page is whole; one of the raw page needs them all.
-        self._least = (max(columns.where("Metric Name") or 0, columns.where(*_VALUES) or 0) if self._long else len(columns.names) - 1) + 1
         self._number = columns.where("ID")
+        needed = [columns.where("Metric Name"), columns.where(*_VALUES), self._number, *known]
+        self._least = (max(place or 0 for place in needed) if self._long else len(columns.names) - 1) + 1
         pages.summed |= "Invocations" in columns
 
     def is_row(self, fields: Sequence[str]) -> bool:
