@@ -315,3 +315,20 @@ def test_sums_with_numbers_below_zero_are_left_out(tmp_path: Path) -> None:
     profile = read(tmp_path, text)
     assert [(row.name, row.calls, row.total_s, row.least_s) for row in profile.tables[0].rows] == [("k", 2.0, 3e-7, None)]
     assert [entry.events for entry in profile.excluded] == [2]
+
+
+def test_a_row_that_says_to_be_longer_than_any_is_damage(tmp_path: Path) -> None:
+    # A table of one page below the root of the schema, whose only row has 2^64 - 1 bytes.
+    pages = bytearray(6 * 512)
+    pages[:24] = b"SQLite format 3\x00" + bytes((2, 0, 1, 1, 0, 64, 32, 32))
+    pages[100], pages[111] = 5, 6
+    pages[2560], pages[2564], pages[2568], pages[2570], pages[2575] = 13, 5, 1, 1, 111
+    pages[2671:2684] = b"\xff" * 11 + b"\x00p"
+    with pytest.raises(ReadError, match="a whole SQLite database"):
+        read_profile(_written(tmp_path, bytes(pages)), format="rocpd")
+
+
+def _written(folder: Path, data: bytes) -> Path:
+    path = folder / "profile.dat"
+    path.write_bytes(data)
+    return path

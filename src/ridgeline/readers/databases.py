@@ -147,10 +147,10 @@ class Database:
     def _told(self, table: str) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError) as error:  # the last: names of columns that are no text
-            raise self._source.damaged(
-                "a whole SQLite database", f"table {table}: {error}", "it is damaged, or cut short: export it again"
-            ) from error
+        except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, MemoryError) as error:
+            # No text: names of columns. No memory: rows that say of themselves that they are longer than any.
+            what = f"table {table}: {error or 'sizes beyond any'}"
+            raise self._source.damaged("a whole SQLite database", what, "it is damaged, or cut short: export it again") from error
 
 
 @contextlib.contextmanager
