@@ -96,6 +96,13 @@ def test_a_profile_that_does_not_hold_together_is_left_out(tmp_path: Path, profi
         _read(tmp_path, _file(profile))
 
 
+def test_of_frames_over_the_same_time_the_first_opened_is_the_outer(tmp_path: Path) -> None:
+    moments = [("O", 0, 0), ("O", 1, 0), ("O", 2, 0), ("C", 2, 9), ("C", 1, 9), ("C", 0, 9)]
+    profile = _read(tmp_path, _file({**_EVENTS, "events": [{"type": kind, "frame": frame, "at": at} for kind, frame, at in moments]}))
+    assert profile.timeline is not None
+    assert [profile.timeline.strings[name] for name in profile.timeline.name.values] == ["a", "b", "c"]
+
+
 def test_weights_that_are_none_are_left_out(tmp_path: Path) -> None:
     profile = _read(tmp_path, _file({**_SAMPLES, "weights": [1, -5, 1e300]}))
     assert paths(profile.stacks[0]) == {("a", "b", "c"): pytest.approx(1e-3)}

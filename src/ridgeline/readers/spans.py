@@ -55,7 +55,8 @@ def spans_timeline(tracks: Sequence[SpanTrack], frames: Sequence[Frame], kind: s
     end = np.array([value for track in tracks for value in track.ends], np.int64)
     lane = np.repeat(np.arange(len(tracks)), [len(track.starts) for track in tracks])
     name = np.array([frame for track in tracks for frame in track.frames], np.int64)
-    order = np.lexsort((-end, start, lane))
+    # Spans stand in the order in which they closed, so of equal ones the later is the outer; analyses take the first of equal ones for that.
+    order = np.lexsort((-np.arange(len(start)), -end, start, lane))
     strings = tuple(frame.function for frame in frames)
     return Timeline(
         tick_s=1e-9, start_tick=Column(start[order], "count"), duration_tick=Column((end - start)[order], "count"), name=Column(name[order], "count"),

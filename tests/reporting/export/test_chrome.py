@@ -194,7 +194,9 @@ def test_findings_gaps_and_the_path_are_lanes_of_their_own(tmp_path: Path) -> No
     file = tmp_path / "with.json"
     file.write_bytes(written(timeline, report))
     found = report_of(read_profile(file))
-    # Read again, what ridgeline drew is no work.
+    # Read again, what ridgeline drew is neither work nor events of the program.
+    assert [lane.events for lane in found.lanes] == [lane.events for lane in report.lanes]
+    assert [(one.reason, one.events) for one in found.excluded] == [("findings, gaps and the path that ridgeline wrote", len(ours))]
     assert [(one.name, one.busy_s, one.idle_s) for one in found.devices] == [(one.name, one.busy_s, one.idle_s) for one in report.devices]
 
 

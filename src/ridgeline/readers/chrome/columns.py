@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ridgeline.core import ReadError
 
 from .events import ABSENT, EMPTY, NOTHING, Args, Event
-from .kineto import REPEATED, Class, class_of
+from .kineto import FOUND, REPEATED, Class, class_of
 from .stream import Block
 from .times import ABSENT_NS, WRONG_NS, nanoseconds
 
@@ -31,6 +31,11 @@ _PHASES = {
 GROUPS = (*dict.fromkeys(_PHASES.values()), "ignored")
 _GROUP = {group: number for number, group in enumerate(GROUPS)}
 _TOO_LONG = -2
+_FOUND = "found"
+#: Phase → what is said of events that are left out.
+_UNUSED = {
+    "N": "objects", "D": "objects", "O": "objects", "P": "samples", "": "no phase", _FOUND: "findings, gaps and the path that ridgeline wrote",
+}  # fmt: skip
 _UNIT = re.compile(r"^([A-Z]+) (\d+)$")
 _STREAM = re.compile(r"^stream\s*#?\s*(?=\d)", re.IGNORECASE)
 Ints = NDArray[np.int64]
@@ -74,6 +79,8 @@ class _Lane:
         phase, category, process, thread = key
         self.group = _GROUP[_PHASES.get(phase, "ignored") if isinstance(phase, str) else "ignored"]
         self.category = as_text(category)
+        if self.category in FOUND:
+            self.group = _GROUP["ignored"]
         self.process = as_text(process)
         self.thread = as_text(thread)
         known = class_of(category)
@@ -256,9 +263,10 @@ class Columns:
     def _ignored(self, block: Block, rows: Ints) -> None:
         phases: dict[str, list[int]] = {}
         for row in rows.tolist():
-            phases.setdefault(as_text(block.events[row].ph)[:20], []).append(row)
+            event = block.events[row]
+            phases.setdefault(_FOUND if as_text(event.cat) in FOUND else as_text(event.ph)[:20], []).append(row)
         for phase, found in phases.items():
-            what = {"N": "objects", "D": "objects", "O": "objects", "P": "samples", "": "no phase"}.get(phase, f"phase {phase!r}, which is not known")
+            what = _UNUSED.get(phase, f"phase {phase!r}, which is not known")
             self._count(what, block, np.array(found))
 
     # ── spans ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────

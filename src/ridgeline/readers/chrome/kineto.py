@@ -12,10 +12,13 @@ import re
 
 from ridgeline.core.timeline import EVENT_KINDS
 
-__all__ = ["CLASSES", "KIND", "REPEATED", "Class", "class_of", "kind_of_name"]
+__all__ = ["CLASSES", "FOUND", "KIND", "REPEATED", "Class", "class_of", "kind_of_name"]
 
 #: Kind → its number in a timeline's `kind`.
 KIND = {kind: number for number, kind in enumerate(EVENT_KINDS)}
+
+#: Categories of what ridgeline found, in the files that it writes: of the program they are no events.
+FOUND = frozenset(("ridgeline.findings", "ridgeline.gaps", "ridgeline.path"))
 
 #: Categories of arrows that only repeat what correlations say.
 REPEATED = frozenset(("ac2g", "async_gpu", "async_cpu_to_gpu"))
@@ -79,12 +82,11 @@ CLASSES = {
     "mtia_insight": Class("annotation"),
     "overhead": Class("profiler"),
     "trace": Class("annotation"),
-    # What ridgeline itself writes: kinds that no category of PyTorch's says, and its findings, which are no work.
+    # What ridgeline itself writes: kinds that no category of PyTorch's says.
     **{f"ridgeline.{kind}": Class(kind, args=True) for kind in EVENT_KINDS},
     **{f"ridgeline.device.{kind}": Class(kind, "queue", True) for kind in EVENT_KINDS},
     **{f"ridgeline.ranges.{kind}": Class(kind, "ranges", True) for kind in EVENT_KINDS},
     **{f"ridgeline.device.ranges.{kind}": Class(kind, "annotations", True) for kind in EVENT_KINDS},
-    **{f"ridgeline.{lane}": Class("annotation") for lane in ("findings", "gaps", "path")},
 }
 for _number, _class in enumerate(dict.fromkeys(CLASSES.values())):
     _class.number = _number
