@@ -332,3 +332,28 @@ def _written(folder: Path, data: bytes) -> Path:
     path = folder / "profile.dat"
     path.write_bytes(data)
     return path
+
+
+@pytest.mark.parametrize("table", ["kernel_dispatch", "memory_copy", "hip_api"])
+@pytest.mark.parametrize("time", [None, 2**63, 10**400, -(2**63) - 1])
+def test_json_records_without_a_possible_time_are_left_out_and_the_others_stay(tmp_path: Path, table: str, time: int | None) -> None:
+    whole = tool()
+    records = whole["buffer_records"]
+    assert isinstance(records, dict)
+    record = {key: value for key, value in records[table][0].items() if key != "end_timestamp"}
+    records[table] = [*records[table], {**record, **({} if time is None else {"end_timestamp": time})}]
+    profile = read(tmp_path, as_json(whole))
+    assert events(profile) == events(read(tmp_path, as_json(tool())))
+    assert [entry.events for entry in profile.excluded] == [1]
+
+
+def test_json_numbers_beyond_any_are_not_there(tmp_path: Path) -> None:
+    whole = tool()
+    records = whole["buffer_records"]
+    assert isinstance(records, dict)
+    records["memory_copy"][0] |= {"bytes": 2**64}
+    records["kernel_dispatch"][0]["dispatch_info"] |= {"group_segment_size": 2**70}
+    numbers = timeline(read(tmp_path, as_json(whole))).numbers
+    assert "bytes" not in numbers
+    assert "shared_bytes_per_block" not in numbers
+    assert max(numbers["blocks"].values.tolist()) == 2

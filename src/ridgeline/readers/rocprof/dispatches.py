@@ -6,7 +6,8 @@ make no timeline.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,10 @@ from ..databases import MISSING
 from ..kinds import device_kind
 from .counters import figures, unit_of
 
-__all__ = ["Dispatch", "add_dispatches", "kernel_table"]
+__all__ = ["Dispatch", "add_dispatches", "kernel_table", "whole"]
+
+#: Beyond any time, register or byte of a dispatch.
+_MOST = 2**62
 
 
 class Dispatch(NamedTuple):
@@ -47,15 +51,20 @@ def add_dispatches(assembly: Assembly, dispatches: Sequence[Dispatch], lanes_are
     kinds = np.fromiter((kind_of(device_kind(each.name)) for each in dispatches), np.int64, len(dispatches))
     lanes = {key: assembly.lane(_lane(*key, lanes_are)) for key in {(each.device, each.queue, each.process): None for each in dispatches}}
     lane = np.fromiter((lanes[each.device, each.queue, each.process] for each in dispatches), np.int64, len(dispatches))
-    start, end = (np.array([each[side] for each in dispatches], np.int64) for side in (1, 2))
+    start, end = whole((each.start for each in dispatches), MISSING), whole((each.end for each in dispatches), MISSING)
     numbers = {
         "threads_per_block": np.array([_product(each.block) for each in dispatches], np.int64),
         "blocks": np.array([_blocks(each) for each in dispatches], np.int64),
-        "registers_per_thread": np.array([each.registers for each in dispatches], np.int64),
-        "shared_bytes_per_block": np.array([each.shared_bytes for each in dispatches], np.int64),
+        "registers_per_thread": whole((each.registers for each in dispatches), -1),
+        "shared_bytes_per_block": whole((each.shared_bytes for each in dispatches), -1),
     }
     used = {key: values for key, values in numbers.items() if (values >= 0).any()}
     return assembly.add(start, end, name=names, lane=lane, kind=kinds, numbers=used, place="dispatch")
+
+
+def whole(values: Iterable[int], absent: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Whole numbers as a column, `absent` where one is beyond any that a machine counts to."""
+    return np.array([value if -(2**63) <= value < 2**63 else absent for value in values], np.int64)
 
 
 def kernel_table(dispatches: Sequence[Dispatch], instrument: str) -> KernelTable | None:
@@ -65,8 +74,8 @@ def kernel_table(dispatches: Sequence[Dispatch], instrument: str) -> KernelTable
         return None
     rows = []
     for each in counted:
-        counters = each.counters or {}
-        known = MISSING not in (each.start, each.end) and each.end >= each.start
+        counters = {name: value for name, value in (each.counters or {}).items() if math.isfinite(value)}
+        known = MISSING not in (each.start, each.end) and 0 <= each.end - each.start < _MOST
         duration = (each.end - each.start) / 1e9 if known else None
         further = {"registers_per_thread": each.registers, "shared_bytes_per_block": each.shared_bytes}
         rows.append(
@@ -79,7 +88,7 @@ def kernel_table(dispatches: Sequence[Dispatch], instrument: str) -> KernelTable
                 grid=each.grid,
                 block=each.block,
                 raw={name: value / 100 if unit_of(name) == "1" else value for name, value in counters.items()},
-                figures={**figures(counters, duration), **{name: float(value) for name, value in further.items() if value >= 0}},
+                figures={**figures(counters, duration), **{name: float(value) for name, value in further.items() if 0 <= value < _MOST}},
             )
         )
     units = {name: unit_of(name) for each in counted for name in each.counters or {}}
@@ -94,7 +103,7 @@ def _product(shape: tuple[int, ...]) -> int:
     product = 1
     for each in shape:
         product *= each
-    return product if shape and 0 < product < 2**62 else -1
+    return product if shape and 0 < product < _MOST else -1
 
 
 def _blocks(each: Dispatch) -> int:

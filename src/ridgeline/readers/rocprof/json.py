@@ -14,10 +14,11 @@ import numpy as np
 from ridgeline.core import Caution, Profile, Track
 
 from ..assembling import Assembly, Whole, kind_of
+from ..databases import MISSING
 from ..joining import matches
 from ..kinds import bare_kernel, call_kind, iteration_of
 from ..source import Source
-from .dispatches import Dispatch, add_dispatches, kernel_table
+from .dispatches import Dispatch, add_dispatches, kernel_table, whole
 
 __all__ = ["RocprofJson"]
 
@@ -55,8 +56,8 @@ class _Record(msgspec.Struct):
     operation: int = -1
     thread_id: int = -1
     correlation_id: _Correlation = msgspec.field(default_factory=_Correlation)
-    start_timestamp: int = 0
-    end_timestamp: int = 0
+    start_timestamp: int = MISSING
+    end_timestamp: int = MISSING
     dispatch_info: _Info = msgspec.field(default_factory=_Info)
     stream_id: _Handle = msgspec.field(default_factory=_Handle)
     src_agent_id: _Handle = msgspec.field(default_factory=_Handle)
@@ -262,7 +263,7 @@ class _Reading:
             name = f"{device} copies" + (f" of stream {record.stream_id.handle}" if record.stream_id.handle >= 0 else "")
             lanes.append(self._assembly.lane(Track(name=name, device=device, role="queue", process=self._process)))
         names = self._assembly.names([self._operation(record) or "MEMORY_COPY" for record in records])
-        size = np.array([record.bytes for record in records], np.int64)
+        size = whole((record.bytes for record in records), -1)
         numbers = {"bytes": size} if (size >= 0).any() else {}
         return self._assembly.add(*_times(records), name=names, lane=np.array(lanes, np.int64), kind=kind_of("copy"), numbers=numbers, place="copy")
 
@@ -292,14 +293,11 @@ class _Reading:
 
 
 def _times(records: Sequence[_Record]) -> tuple[Whole, Whole]:
-    return (
-        np.array([record.start_timestamp for record in records], np.int64),
-        np.array([record.end_timestamp for record in records], np.int64),
-    )
+    return whole((record.start_timestamp for record in records), MISSING), whole((record.end_timestamp for record in records), MISSING)
 
 
 def _internal(records: Sequence[_Record]) -> Whole:
-    return np.array([record.correlation_id.internal for record in records], np.int64)
+    return whole((record.correlation_id.internal for record in records), -1)
 
 
 def _axes(shape: _Axes) -> tuple[int, ...]:
