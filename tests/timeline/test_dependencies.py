@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ridgeline.timeline.critical_path import path_of
 from ridgeline.timeline.dependencies import graph_of
 from ridgeline.timeline.replay import what_if
@@ -26,3 +28,29 @@ def test_a_copy_of_no_length_at_the_end_of_the_call_that_waits_for_it_contradict
     # The call waits for the copy, and the copy for the work before it: not for the end of its own call.
     assert [t.strings[t.name.values[event]] for event in path.event] == ["launch", "before", "after"]
     assert what_if(t, "before", 2, deps=deps).after_s == 26e-9
+
+
+def test_graph_and_path_hold_less_than_a_fixed_number_of_bytes_an_event() -> None:
+    rows, links = [], []
+    for step in range(500):
+        at = 30 * step
+        links.append((len(rows) + 2, len(rows) + 3, "launch"))
+        rows += [
+            (HOST, "operator", "outer", at, at + 20),
+            (HOST, "operator", "inner", at + 1, at + 15),
+            (HOST, "runtime", "launch", at + 5, at + 10),
+            (STREAM, "compute", "kernel", at + 12, at + 30),
+        ]
+    t = timeline_of(rows, links)
+    deps = graph_of(t)
+    columns = [*vars(deps).values(), *vars(deps.segments).values()]
+    # Beside the columns of the timeline, and the ends of its events.
+    assert sum(column.nbytes for column in columns if isinstance(column, np.ndarray)) < 80 * len(t)
+    assert sum(column.nbytes for column in vars(path_of(deps)).values() if isinstance(column, np.ndarray)) < 50 * len(t)
+
+
+def test_what_passes_on_a_thread_is_not_what_it_waits_for() -> None:
+    rows = [(HOST, "runtime", "launch", 0, 2), (STREAM, "compute", "kernel", 2, 10), (HOST, "wait", "sync", 4, 11), (HOST, "operator", "op", 11, 15)]
+    deps = graph_of(timeline_of(rows, [(0, 1, "launch"), (1, 2, "wait")]))
+    assert deps.segments.event.tolist() == [0, -1, 2, 3]
+    assert deps.counted.tolist() == [2, 2, 0, 4]

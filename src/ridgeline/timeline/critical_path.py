@@ -8,7 +8,9 @@ that waits is replaced by what it waited for.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ from .segments import segments_of
 __all__ = ["LABELS", "Path", "critical_path", "path_of", "path_ticks"]
 
 Ints = NDArray[np.int64]
+Places = NDArray[np.int32]
 #: What a piece can be.
 LABELS = (
     "compute", "communication", "copy", "operator", "python", "input", "runtime", "profiler", "other", "launch", "synchronisation", "queue",
@@ -50,10 +53,10 @@ class Path:
     label: NDArray[np.uint8]
     start: Ints
     end: Ints
-    track: Ints
-    event: Ints
+    track: Places
+    event: Places
     own: NDArray[np.bool_]
-    node: Ints
+    node: Places
 
 
 def binding(deps: Dependencies) -> Ints:
@@ -79,43 +82,58 @@ def path_of(deps: Dependencies) -> Path:
     """The critical path as columns."""
     start, end = deps.window
     if not len(deps):
-        whole = [(_UNEXPLAINED, start, end, -1, -1, False)] if end > start else []
-        return _path([np.array(column, dtype=np.int64) for column in (zip(*whole, strict=True) if whole else [[]] * 6)], np.zeros(0, dtype=np.int64))
+        return _path([_unexplained(start, end)], np.zeros(0, dtype=np.int32))
     last = np.flatnonzero(deps.tick == deps.tick.max())
     node = int(last[np.lexsort((last, deps.track[last], deps.events.start[deps.event[last] // 2]))[0]])
     bound = binding(deps)
     edges = _walk(deps, bound, node)
-    nodes = np.concatenate(([node], deps.source[edges])) if len(edges) else np.array([node])
+    nodes = np.concatenate((np.array([node], dtype=np.int32), deps.source[edges]))
     parts = [_lags(deps, bound, nodes, edges), _works(deps, edges), _on_threads(deps, edges), _ends(deps, nodes)]
-    columns = [np.concatenate([part[at] for part in parts]) for at in range(6)]
-    keep = columns[2] > columns[1]
-    columns = [column[keep] for column in columns]
-    order = np.argsort(columns[1], kind="stable")
-    return _path([column[order] for column in columns], nodes)
+    return _path(parts, nodes)
 
 
-def _path(columns: list[Ints], nodes: Ints) -> Path:
-    """Columns of pieces, with what belongs together joined."""
-    label, start, end, track, event, own = columns
+class _Pieces(NamedTuple):
+    """Columns of a `Path`."""
+
+    label: NDArray[np.uint8]
+    start: Ints
+    end: Ints
+    track: Places
+    event: Places
+    own: NDArray[np.bool_]
+
+
+def _pieces(label: NDArray[Any], start: Ints, end: Ints, track: NDArray[Any], event: NDArray[Any], own: NDArray[np.bool_]) -> _Pieces:
+    return _Pieces(label.astype(np.uint8), start, end, track.astype(np.int32), event.astype(np.int32), own)
+
+
+def _unexplained(start: int, end: int) -> _Pieces:
+    """One piece that is on no track."""
+    start_, end_, none = (np.array([value], dtype=np.int64) for value in (start, end, -1))
+    return _pieces(np.array([_UNEXPLAINED]), start_, end_, none, none, np.zeros(1, dtype=bool))
+
+
+def _path(parts: list[_Pieces], nodes: Places) -> Path:
+    """Pieces that have a length in order of time, with what belongs together joined."""
+    order = np.flatnonzero(np.concatenate([part.end > part.start for part in parts]))
+    order = order[np.argsort(np.concatenate([part.start for part in parts])[order], kind="stable")]
+    label, start, end, track, event, own = (np.concatenate([part[at] for part in parts])[order] for at in range(6))
     fresh = np.ones(len(label), dtype=bool)
     fresh[1:] = (label[1:] != label[:-1]) | (track[1:] != track[:-1]) | (event[1:] != event[:-1]) | (own[1:] != own[:-1])
     at = np.flatnonzero(fresh)
     ends = end[np.concatenate((at[1:], [len(label)])) - 1] if len(label) else end
-    return Path(label=label[at].astype(np.uint8), start=start[at], end=ends, track=track[at], event=event[at], own=own[at].astype(bool), node=nodes)
+    return Path(label=label[at], start=start[at], end=ends, track=track[at], event=event[at], own=own[at], node=nodes)
 
 
 def _walk(deps: Dependencies, bound: Ints, node: int) -> Ints:
     """Edges of the path, last first."""
     # Views give Python numbers without a list of all of them.
-    found, edge_of, source = [], bound.data, np.ascontiguousarray(deps.source).data
+    found, edge_of, source = array("q"), bound.data, np.ascontiguousarray(deps.source).data
     edge = edge_of[node]
     while edge >= 0:
         found.append(edge)
         edge = edge_of[source[edge]]
-    return np.array(found, dtype=np.int64)
-
-
-Pieces = tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.bool_]]
+    return np.frombuffer(found, dtype=np.int64) if found else np.zeros(0, dtype=np.int64)
 
 
 def _unusual(deps: Dependencies, bound: Ints) -> NDArray[np.bool_]:
@@ -131,10 +149,10 @@ def _unusual(deps: Dependencies, bound: Ints) -> NDArray[np.bool_]:
     return out
 
 
-def _lags(deps: Dependencies, bound: Ints, nodes: Ints, edges: Ints) -> Pieces:
+def _lags(deps: Dependencies, bound: Ints, nodes: Places, edges: Ints) -> _Pieces:
     """What the edges of a node do not explain."""
     tick, lag = deps.tick[nodes], deps.lag[nodes]
-    event, is_end = deps.event[nodes] // 2, deps.event[nodes] % 2 == 1
+    event, is_end = (deps.event[nodes] // 2).astype(np.int64), deps.event[nodes] % 2 == 1
     label = np.full(len(nodes), _UNEXPLAINED, dtype=np.int64)
     # The first node of the window has no edge; its lag is time before anything that is known.
     kind = np.append(deps.kind[edges], len(EDGE_KINDS))[: len(nodes)]
@@ -153,10 +171,10 @@ def _lags(deps: Dependencies, bound: Ints, nodes: Ints, edges: Ints) -> Pieces:
     label[~device & is_end & long & (kind < len(EDGE_KINDS))] = LABELS.index(waits)
     label[_unusual(deps, bound)[nodes]] = _UNEXPLAINED
     _label_starts(deps, np.flatnonzero(~device & ~is_end), nodes, label, event)
-    return label, tick - lag, tick, deps.track[nodes], event, np.zeros(len(nodes), dtype=bool)
+    return _pieces(label, tick - lag, tick, deps.track[nodes], event, np.zeros(len(nodes), dtype=bool))
 
 
-def _label_starts(deps: Dependencies, at: Ints, nodes: Ints, label: Ints, event: Ints) -> None:
+def _label_starts(deps: Dependencies, at: Ints, nodes: Places, label: Ints, event: Ints) -> None:
     """Time before the start of a host event is that of the event around it, if there is one."""
     seg = deps.segments
     if not len(seg) or not len(at):
@@ -168,19 +186,19 @@ def _label_starts(deps: Dependencies, at: Ints, nodes: Ints, label: Ints, event:
     event[at[fits]] = seg.event[before[fits]]
 
 
-def _works(deps: Dependencies, edges: Ints) -> Pieces:
+def _works(deps: Dependencies, edges: Ints) -> _Pieces:
     """Work of devices, and the usual latency of launches."""
     launch = deps.kind[edges] == EDGE_KINDS.index("launch")
     work = deps.kind[edges] == EDGE_KINDS.index("work")
     at = edges[launch | work]
     launch = launch[launch | work]
     event = deps.event[deps.target[at]] // 2
-    label = np.where(launch, LABELS.index("launch"), _TABLE[deps.events.kind[event]]).astype(np.int64)
+    label = np.where(launch, LABELS.index("launch"), _TABLE[deps.events.kind[event]])
     start = deps.tick[deps.source[at]]
-    return label, start, start + deps.delay[at], deps.track[deps.target[at]], event, ~launch
+    return _pieces(label, start, start + deps.delay[at], deps.track[deps.target[at]], event, ~launch)
 
 
-def _on_threads(deps: Dependencies, edges: Ints) -> Pieces:
+def _on_threads(deps: Dependencies, edges: Ints) -> _Pieces:
     """Time of threads, segment by segment."""
     at = edges[deps.kind[edges] == EDGE_KINDS.index("thread")]
     at = at[deps.delay[at] > 0]
@@ -188,32 +206,30 @@ def _on_threads(deps: Dependencies, edges: Ints) -> Pieces:
     start, track = deps.tick[deps.source[at]], deps.track[deps.source[at]]
     end = start + deps.delay[at]
     if not len(at):
-        empty = np.zeros(0, dtype=np.int64)
-        return empty, empty, empty, empty, empty, empty.astype(bool)
+        return _pieces(at, at, at, at, at, at.astype(bool))
     first, last = seg.at(track, start), seg.at(track, end - 1)
     count = last - first + 1
-    piece = np.repeat(np.arange(len(at)), count)
-    segment = np.repeat(first, count) + np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
-    low, high = np.maximum(seg.start[segment], start[piece]), np.minimum(seg.end[segment], end[piece])
+    segment = np.repeat(first - np.cumsum(count) + count, count)
+    segment += np.arange(len(segment))
+    low, high = np.maximum(seg.start[segment], np.repeat(start, count)), np.minimum(seg.end[segment], np.repeat(end, count))
     event = seg.event[segment]
-    label = np.where(event >= 0, _TABLE[deps.events.kind[np.maximum(event, 0)]], _UNEXPLAINED).astype(np.int64)
-    return label, low, high, seg.track[segment], event, event >= 0
+    label = np.where(event >= 0, _TABLE[deps.events.kind[np.maximum(event, 0)]], np.uint8(_UNEXPLAINED))
+    return _pieces(label, low, high, seg.track[segment], event, event >= 0)
 
 
-def _ends(deps: Dependencies, nodes: Ints) -> Pieces:
+def _ends(deps: Dependencies, nodes: Places) -> _Pieces:
     """The window after the last boundary, where ranges that are no work, or threads beside the program, make it longer."""
-    last = int(deps.tick[nodes[0]])
-    columns = [np.array([value], dtype=np.int64) for value in (_UNEXPLAINED, last, deps.window[1], -1, -1)]
-    return columns[0], columns[1], columns[2], columns[3], columns[4], np.zeros(1, dtype=bool)
+    return _unexplained(int(deps.tick[nodes[0]]), deps.window[1])
 
 
 def path_ticks(deps: Dependencies, path: Path) -> Ints:
-    """Ticks of the path that are each event's, shape (n,): what lies in it, neither time before it (launch, queue) nor what nothing explains."""
+    """Ticks of the path that are each event's own, and in which calls wait, shape (n,); no time before it (launch, queue), nothing unexplained."""
     out = np.zeros(len(deps.t), dtype=np.int64)
     event = np.maximum(path.event, 0)
     if not len(event):
         return out
     within = (path.start >= deps.events.start[event]) & (path.end <= deps.events.end[event]) & (path.label != _UNEXPLAINED)
+    within &= is_kind(deps.events, "wait", "sync")[event]
     mine = np.flatnonzero((path.event >= 0) & (path.own | within)) if len(deps.t) else np.zeros(0, dtype=np.int64)
     np.add.at(out, event[mine], (path.end - path.start)[mine])
     return out

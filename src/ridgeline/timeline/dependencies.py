@@ -16,11 +16,12 @@ the edges say. Edges that contradict each other at one tick (work of no length t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import Excluded, Timeline
+from ridgeline.core import Excluded, Timeline, UsageError
 
 from .edges import EDGE_KINDS, NEVER, Edges, Scene, handoffs, launches, other_queues, overlapped, queue_order, signals, waited_for, waits
 from .events import Events, events_of, is_kind, window_of
@@ -29,11 +30,15 @@ from .segments import Segments, last_at, segments_of
 __all__ = ["Dependencies", "graph_of", "thread_time"]
 
 Ints = NDArray[np.int64]
+#: Numbers of boundaries and of nodes: half the memory of ticks.
+Places = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 #: Places of boundaries at one tick: ends of device work, of queues that wait, of host events; then starts on the host and on devices.
 _WORK_END, _SYNC_END, _HOST_END, _HOST_START, _DEVICE_START = range(5)
 #: Boundaries that may follow each other at one tick; more of them contradict each other, or as good as.
 _MOST_TIES = 500
+#: Boundaries and nodes are numbered with 32 bits.
+_MOST_EVENTS = 2**29
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +51,7 @@ class Dependencies:
         source, target: nodes, shape (k,); kind: index into `EDGE_KINDS`; delay: in ticks ≥ 0; assumed: not recorded but inferred.
         lag: of each node, shape (m,): its tick less what its edges explain; of a node without edges its time since the window's start.
         on_host: which nodes are moments of a thread, shape (m,).
-        segments: who the time of each thread belongs to; counted: how much of each segment is time of the thread and not waiting, shape (segments,).
+        segments: who the time of each thread belongs to; passes: of which of them it is time of the thread and not waiting, shape (segments,).
         launched: events of which it is known when they were put into their queue, shape (n,).
         left_out: what the graph does not hold, and why.
     """
@@ -55,17 +60,17 @@ class Dependencies:
     events: Events
     window: tuple[int, int]
     tick: Ints
-    track: Ints
-    event: Ints
+    track: Places
+    event: Places
     on_host: Flags
-    source: Ints
-    target: Ints
+    source: Places
+    target: Places
     kind: NDArray[np.uint8]
     delay: Ints
     assumed: Flags
     lag: Ints
     segments: Segments
-    counted: Ints
+    passes: Flags
     launched: Flags
     host: Flags
     device: Flags
@@ -74,13 +79,20 @@ class Dependencies:
     def __len__(self) -> int:
         return len(self.tick)
 
+    @property
+    def counted(self) -> Ints:
+        """How much of each segment is time of the thread, shape (segments,)."""
+        return _counted(self.segments, self.passes)
+
 
 def graph_of(t: Timeline) -> Dependencies:
     """The dependency graph of a timeline, O(n log n).
 
     Raises:
-        UsageError: ticks that leave 63 bits.
+        UsageError: ticks that leave 63 bits; more than 2²⁹ events.
     """
+    if len(t) > _MOST_EVENTS:
+        raise UsageError(f"{_MOST_EVENTS} events at the most", found=f"{len(t)}", remedy="read a part of the recording with --window")
     events, window = events_of(t), window_of(t)
     scene, left_out = _scene(t, events, window)
     found, pairs = _edges(scene)
@@ -92,8 +104,8 @@ def graph_of(t: Timeline) -> Dependencies:
         if one.kind == "launch":
             launched[one.target // 2] = True
     nodes = _Nodes(scene, found, pairs)
-    counted = _counted(scene, found)
-    order, source, target, kind, delay, assumed, against = _assembled(scene, nodes, found, pairs, counted)
+    passes = _passes(scene, found)
+    order, source, target, kind, delay, assumed, against = _assembled(scene, nodes, found, pairs, passes)
     tick, track, event, on_host = nodes.tick[order], nodes.track[order], nodes.event[order], nodes.on_host[order]
     reach = np.full(len(tick), window[0], dtype=np.int64)
     np.maximum.at(reach, target, tick[source] + delay)
@@ -102,7 +114,7 @@ def graph_of(t: Timeline) -> Dependencies:
     dropped["threads that only show where Python stands, beside the program: not in the dependency graph"] = int(aside.sum())
     return Dependencies(
         t=t, events=events, window=window, tick=tick, track=track, event=event, on_host=on_host, source=source, target=target,
-        kind=kind, delay=delay, assumed=assumed, lag=tick - reach, segments=scene.segments, counted=counted, launched=launched, host=scene.host,
+        kind=kind, delay=delay, assumed=assumed, lag=tick - reach, segments=scene.segments, passes=passes, launched=launched, host=scene.host,
         device=scene.device, left_out=left_out + tuple(Excluded(reason=reason, events=count) for reason, count in dropped.items() if count),
     )  # fmt: skip
 
@@ -197,15 +209,21 @@ class _Nodes:
         phase = _phases(scene, boundary).astype(np.int8)
         phase[middle] = _WORK_END
         order = np.lexsort((phase, tick))
-        number = np.empty(len(order), dtype=np.int64)
-        number[order] = np.arange(len(order))
-        self.tick, self.event = tick[order], boundary[order]
-        self.track = scene.events.track[self.event // 2].astype(np.int64) if len(order) else order
+        number = _numbered(order)
+        self.tick, self.event = tick[order], boundary[order].astype(np.int32)
+        self.track = scene.events.track[self.event // 2].astype(np.int32) if len(order) else self.event
         self.on_host = scene.host[self.event // 2] if len(order) else np.zeros(0, dtype=bool)
         self.middle = number[middle]
-        self.of = np.full(2 * len(scene.t), -1, dtype=np.int64)
+        self.of = np.full(2 * len(scene.t), -1, dtype=np.int32)
         self.of[boundary[: middle.start]] = number[: middle.start]
         self.of[ends] = number[middle.stop :][inverse]
+
+
+def _numbered(order: Ints) -> Places:
+    """The place of each in an order."""
+    out = np.empty(len(order), dtype=np.int32)
+    out[order] = np.arange(len(order), dtype=np.int32)
+    return out
 
 
 def _moments(scene: Scene, ends: Ints) -> tuple[Ints, Ints]:
@@ -243,12 +261,12 @@ def _phases(scene: Scene, boundary: Ints) -> Ints:
     return np.where(scene.device[event], on_device, np.where(ends, _HOST_END, _HOST_START))
 
 
-def _counted(scene: Scene, found: list[Edges]) -> Ints:
-    """Time of each segment that passes whatever else happens: none where the thread waits for something that is known."""
+def _passes(scene: Scene, found: list[Edges]) -> Flags:
+    """Segments whose time passes whatever else happens: not where the thread waits for something that is known."""
     seg, events = scene.segments, scene.events
-    counted = seg.end - seg.start
+    passes = np.ones(len(seg), dtype=bool)
     if not len(seg):
-        return counted
+        return passes
     targets, sources = (np.concatenate([one[at] for one in found]) for at in (1, 0))
     on_host = scene.host[targets // 2]
     targets, done = targets[on_host], _tick(events, sources[on_host])
@@ -261,11 +279,15 @@ def _counted(scene: Scene, found: list[Edges]) -> Ints:
     # An end waits in whatever of its event lasts until then; a start while the thread was idle, or in what is around it if it came at that very tick.
     around = scene.busy[at] & (events.end[seg.event[at]] > tick) & (done == tick)
     fits &= np.where(targets % 2 == 1, seg.start[at] >= events.start[targets // 2], ~scene.busy[at] | around)
-    counted[at[fits]] = 0
-    return counted
+    passes[at[fits]] = False
+    return passes
 
 
-def thread_time(segments: Segments, counted: Ints, track: Ints, tick: Ints) -> Ints:
+def _counted(segments: Segments, passes: Flags) -> Ints:
+    return np.where(passes, segments.end - segments.start, 0)
+
+
+def thread_time(segments: Segments, counted: Ints, track: NDArray[Any], tick: Ints) -> Ints:
     """Time that counts on a thread from some common origin up to each moment; its differences on one track are what passed between. Shape of `tick`.
 
     Args:
@@ -274,7 +296,8 @@ def thread_time(segments: Segments, counted: Ints, track: Ints, tick: Ints) -> I
     """
     if not len(segments):
         return np.zeros(len(tick), dtype=np.int64)
-    before = np.concatenate(([0], np.cumsum(counted)))
+    before = np.zeros(len(counted) + 1, dtype=np.int64)
+    np.cumsum(counted, out=before[1:])
     at = last_at(segments.track, segments.start, track, tick)
     inside = np.maximum(at, 0)
     length = segments.end[inside] - segments.start[inside]
@@ -286,32 +309,32 @@ def thread_time(segments: Segments, counted: Ints, track: Ints, tick: Ints) -> I
 
 
 def _assembled(
-    scene: Scene, nodes: _Nodes, found: list[Edges], pairs: tuple[Ints, Ints], counted: Ints
-) -> tuple[Ints, Ints, Ints, NDArray[np.uint8], Ints, Flags, int]:
+    scene: Scene, nodes: _Nodes, found: list[Edges], pairs: tuple[Ints, Ints], passes: Flags
+) -> tuple[Ints, Places, Places, NDArray[np.uint8], Ints, Flags, int]:
     """(order of the nodes, source, target, kind, delay, assumed, how many contradict others) of all edges, by target."""
-    parts = [_threads(scene, nodes, counted), *_work(scene, nodes, pairs)]
+    parts = [_threads(scene, nodes, passes), *_work(scene, nodes, pairs)]
     parts += [one._replace(source=nodes.of[one.source], target=nodes.of[one.target]) for one in found]
     # What overlaps a little is in order from the middle of the one to the start of the other.
     parts.append(Edges(nodes.middle, nodes.of[2 * pairs[1]], np.zeros(len(nodes.middle), dtype=np.int64), "queue", True))
-    source, target, delay = (np.concatenate([part[at] for part in parts]) for at in range(3))
-    sizes = [len(part.source) for part in parts]
-    kind = np.repeat(np.array([EDGE_KINDS.index(part.kind) for part in parts], dtype=np.uint8), sizes)
-    assumed = np.repeat([part.assumed for part in parts], sizes)
+    source, target = (np.concatenate([part[at] for part in parts]) for at in range(2))
     nodes_in_order = _topological(nodes.tick, source, target)
-    number = np.empty(len(nodes_in_order), dtype=np.int64)
-    number[nodes_in_order] = np.arange(len(nodes_in_order))
+    number = _numbered(nodes_in_order)
     source, target = number[source], number[target]
-    forward = source < target
-    order = np.flatnonzero(forward)
-    order = order[np.argsort(target[order], kind="stable")]
-    return nodes_in_order, source[order], target[order], kind[order], delay[order], assumed[order], int((~forward).sum())
+    forward = np.flatnonzero(source < target)
+    against = len(source) - len(forward)
+    order = forward[np.argsort(target[forward], kind="stable")]
+    source, target = source[order], target[order]
+    sizes = [len(part.source) for part in parts]
+    kind = np.repeat(np.array([EDGE_KINDS.index(part.kind) for part in parts], dtype=np.uint8), sizes)[order]
+    assumed = np.repeat([part.assumed for part in parts], sizes)[order]
+    return nodes_in_order, source, target, kind, np.concatenate([part.delay for part in parts])[order], assumed, against
 
 
-def _topological(tick: Ints, source: Ints, target: Ints) -> Ints:
+def _topological(tick: Ints, source: Places, target: Places) -> Ints:
     """Nodes by tick, at one tick each after all that it comes after, else as they are."""
     tied = tick[source] == tick[target]
     source, target = source[tied], target[tied]
-    level = np.zeros(len(tick), dtype=np.int64)
+    level = np.zeros(len(tick), dtype=np.int32)
     for _ in range(_MOST_TIES):
         late = level[target] <= level[source]
         if not late.any():
@@ -320,11 +343,11 @@ def _topological(tick: Ints, source: Ints, target: Ints) -> Ints:
     return np.lexsort((level, tick)) if level.any() else np.arange(len(tick))
 
 
-def _threads(scene: Scene, nodes: _Nodes, counted: Ints) -> Edges:
+def _threads(scene: Scene, nodes: _Nodes, passes: Flags) -> Edges:
     """From each moment of a thread to the next one."""
-    at = np.flatnonzero(nodes.on_host)
+    at = np.flatnonzero(nodes.on_host).astype(np.int32)
     at = at[np.argsort(nodes.track[at], kind="stable")]
-    passed = thread_time(scene.segments, counted, nodes.track[at], nodes.tick[at])
+    passed = thread_time(scene.segments, _counted(scene.segments, passes), nodes.track[at], nodes.tick[at])
     same = nodes.track[at[1:]] == nodes.track[at[:-1]]
     return Edges(at[:-1][same], at[1:][same], (passed[1:] - passed[:-1])[same], "thread")
 

@@ -50,8 +50,8 @@ NEVER = np.iinfo(np.int64).min
 class Edges(NamedTuple):
     """`target[i]` comes no sooner than `delay[i]` ticks after `source[i]`; boundaries of events, shape (k,) each."""
 
-    source: Ints
-    target: Ints
+    source: NDArray[Any]
+    target: NDArray[Any]
     delay: Ints
     kind: str
     assumed: bool = False
