@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Mapping
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -177,3 +179,25 @@ def test_what_came_before_a_cut_stays_and_the_cut_is_said(tmp_path: Path) -> Non
     profile = read_profile(path)
     assert len(events(profile)) == 2
     assert "cut-short" in [warning.code for warning in profile.warnings]
+
+
+def named(time: int, name: str, **more: int) -> bytes:
+    return at(time, BEGIN, (23, name), **more)
+
+
+def test_packets_of_several_writers_lie_in_the_file_in_any_order(tmp_path: Path) -> None:
+    packets = [named(1000, "outer"), named(1100, "inner"), at(1200, END), at(1300, END)]
+    expected = Counter(events(read(tmp_path, THREAD, *packets)))
+    assert {(name, start, end) for _, _, name, start, end in expected} == {("outer", 1000, 1300), ("inner", 1100, 1200)}
+    for order in permutations(packets):
+        profile = read(tmp_path, THREAD, *order)
+        assert Counter(events(profile)) == expected
+        assert not profile.excluded
+
+
+@pytest.mark.parametrize("time", [2**61, 2**62, 2**63, 2**64 - 1])
+def test_times_beyond_any_spoil_no_other(tmp_path: Path, time: int) -> None:
+    packets = [named(10, "sound"), at(20, END), named(time, "beyond", track=7), at(time, END, track=7), at(time, INSTANT, (23, "mark"))]
+    profile = read(tmp_path, THREAD, *packets)
+    assert [(name, start, end) for _, _, name, start, end in events(profile)] == [("sound", 10, 20)]
+    assert {entry.reason for entry in profile.excluded} == {"times that are missing, or no times", "marks without a time"}

@@ -33,7 +33,7 @@ class Switches:
             held = {number: value for number, _, value in fields(event)}
             switch = held.get(_SWITCH)
             if isinstance(switch, bytes):
-                found.append((messages.whole(event, _TIME)[0], signed(messages.whole(switch, 6)[0]), messages.text(switch, 5)))
+                found.append((signed(messages.whole(event, _TIME)[0]), signed(messages.whole(switch, 6)[0]), messages.text(switch, 5)))
             else:
                 self._other += 1
         for compact in messages.pairs(data, 4):

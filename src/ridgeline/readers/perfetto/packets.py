@@ -1,14 +1,16 @@
-"""Packets of a Perfetto trace, one after the other, to events: the state of each writer (names, defaults, open slices) and the tracks of all."""
+"""Packets of a Perfetto trace, one after the other, to events: the state of each writer (names, defaults) and the tracks of all."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from operator import itemgetter
 
 import numpy as np
 
 from ridgeline.core import Excluded, Timeline, Track
 
 from ..assembling import Assembly, Whole, kind_of
+from ..databases import MISSING
 from ..kinds import bare_call, call_kind, device_kind, iteration_of
 from ..source import Source
 from ..wire import signed
@@ -45,6 +47,10 @@ class _Sequence:
         self.valid = True
 
 
+#: Beginning or end of a slice: time, number of the packet, index of the name (−1: an end), flows.
+_Edge = tuple[int, int, int, tuple[int, ...]]
+
+
 class Reading:
     """Takes packets; `close` gives the timeline."""
 
@@ -55,7 +61,7 @@ class Reading:
         self._assembly = Assembly(1e-9)
         self._clocks, self._tracks, self._switches = Clocks(), Tracks(), Switches()
         self._sequences: dict[int, _Sequence] = defaultdict(_Sequence)
-        self._open: dict[object, list[tuple[int, int, str, Event]]] = defaultdict(list)
+        self._edges: dict[object, list[_Edge]] = defaultdict(list)
         self._rows: list[tuple[int, int, int, object]] = []
         self._marks: list[tuple[int, int, object]] = []
         self._values: dict[int, list[tuple[int, float]]] = defaultdict(list)
@@ -93,8 +99,8 @@ class Reading:
 
     def close(self) -> tuple[Timeline | None, tuple[Excluded, ...]]:
         """All that was taken."""
-        for opened in self._open.values():
-            self._assembly.leave_out("slices that were never closed", len(opened), first=f"packet {opened[0][1]}" if opened else "")
+        for key, edges in self._edges.items():
+            self._pair(key, edges)
         lanes = {key: self._assembly.lane(self._tracks.lane(key)) for key in dict.fromkeys(row[3] for row in self._rows)}
         begun, ended, name = (np.array([row[index] for row in self._rows], np.int64) for index in range(3))
         strings = list(self._assembly.strings)
@@ -149,15 +155,15 @@ class Reading:
                 f"names of at most {self._source.limits.name_characters} characters", "a longer one", "raise the limit on names"
             )
         if event.legacy is not None and event.legacy.phase == ord("X"):
-            self._slice(at, at + event.legacy.duration_us * 1000, name, key, event)
+            self._slice(at, at + event.legacy.duration_us * 1000, self._assembly.name(name or "[unnamed]"), key, (*event.flows, *event.ending))
         elif kind == _BEGIN:
-            self._open[key].append((at, self.packets, name, event))
+            self._edges[key].append((at, self.packets, self._assembly.name(name or "[unnamed]"), (*event.flows, *event.ending)))
         elif kind == _END:
-            self._end(key, at)
+            self._edges[key].append((at, self.packets, -1, ()))
         elif kind == _INSTANT:
-            self._marks.append((at, self._assembly.name(name or "[unnamed]"), key))
+            self._marks.append((_tick(at), self._assembly.name(name or "[unnamed]"), key))
         elif kind == _COUNTER and event.value is not None:
-            self._values[event.track or sequence.track].append((at, event.value))
+            self._values[event.track or sequence.track].append((_tick(at), event.value))
         else:
             self._assembly.leave_out("events of a type that is not read", 1, first=f"packet {self.packets}")
 
@@ -173,18 +179,25 @@ class Reading:
             return (event.legacy.process or process, event.legacy.scope, event.legacy.number)
         return (event.legacy.process or process, event.legacy.thread or thread)
 
-    def _end(self, key: object, at: int) -> None:
-        opened = self._open[key]
-        if not opened:
-            self._assembly.leave_out("ends of slices that began before the recording", 1, first=f"packet {self.packets}")
-            return
-        begun, _, name, event = opened.pop()
-        self._slice(begun, at, name, key, event)
+    def _pair(self, key: object, edges: list[_Edge]) -> None:
+        """Slices of one lane: packets of several writers lie in the file in any order."""
+        opened: list[_Edge] = []
+        for edge in sorted(edges, key=itemgetter(0)):
+            at, packet, name, _ = edge
+            if name >= 0:
+                opened.append(edge)
+            elif opened:
+                begun, _, name, flows = opened.pop()
+                self._slice(begun, at, name, key, flows)
+            else:
+                self._assembly.leave_out("ends of slices that began before the recording", 1, first=f"packet {packet}")
+        if opened:
+            self._assembly.leave_out("slices that were never closed", len(opened), first=f"packet {opened[0][1]}")
 
-    def _slice(self, begun: int, ended: int, name: str, key: object, event: Event) -> None:
-        for flow in (*event.flows, *event.ending):
+    def _slice(self, begun: int, ended: int, name: int, key: object, flows: tuple[int, ...]) -> None:
+        for flow in flows:
             self._flows[flow].append((begun, len(self._rows)))
-        self._rows.append((begun, ended, self._assembly.name(name or "[unnamed]"), key))
+        self._rows.append((_tick(begun), _tick(ended), name, key))
 
     def _link(self, events: Whole) -> None:
         """Arrows: each slice of a flow to the next one, in order of time."""
@@ -203,7 +216,7 @@ class Reading:
             return
         names = sequence.names.get(24, {})
         lane = names.get(queue, f"queue {queue or old_queue}")
-        self._stages.append((at, at + signed(duration), names.get(stage, f"stage {stage or old_stage}"), f"GPU {gpu}|{lane}"))
+        self._stages.append((_tick(at), _tick(at + signed(duration)), names.get(stage, f"stage {stage or old_stage}"), f"GPU {gpu}|{lane}"))
 
     def _add_stages(self) -> None:
         lanes = []
@@ -222,3 +235,8 @@ class Reading:
             return "iteration"
         bare = bare_call(name)
         return call_kind(bare) if bare.startswith(("cuda", "cu", "hip", "hsa_")) and bare[-1:].isalnum() and " " not in bare else "other"
+
+
+def _tick(time: int) -> int:
+    """A time as one of a timeline, `MISSING` where it is beyond any."""
+    return time if abs(time) < 2**62 else MISSING
