@@ -303,6 +303,7 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
             nobody asked.
         nested: whether calls of the host are faster with all that is nested in them; else their own time is, which is what the path has of them.
     """
+        steps: how many there are: iterations where several are found, else turns.
 
     what: str
     factor: float | None
@@ -312,6 +313,7 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     high_s: float | None = None
     nested: bool = False
 
+    steps: int = 1
 
 class Growth(msgspec.Struct, frozen=True, kw_only=True):
     """One name in two traces.

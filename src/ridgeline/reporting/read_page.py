@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from ridgeline.core import Action, ReadReport, TimelineDifference, TraceFinding
+from ridgeline.core import Action, ReadReport, TimelineDifference, TraceFinding, TraceOverhead
 from ridgeline.core.units import format_quantity, format_share, format_speedup
 
 from .diagnosis_page import BOUND_WORDS, place
@@ -102,7 +102,7 @@ def read_headline(report: ReadReport) -> str:
     """One sentence: where, why, what to do and what it is worth; or healthy; or that the file cannot tell."""
     if report.findings:
         found = report.findings[0]
-        return f"{found.summary}.{_advice(found)}"
+        return f"{_upper(found.summary)}.{_advice(found)}"
     if report.healthy:
         return f"Healthy: {_healthy_because(report)}."
     return f"Nothing in this file tells what limits the program: {_why_unknown(report)}."
@@ -130,7 +130,7 @@ def _healthy_because(report: ReadReport) -> str:
         verb = "works" if len(report.devices) == 1 else "work"
         return f"{names} {verb} for {format_share(busy_s / window_s)} of the time; {_FAST}"
     if report.overhead is not None and report.overhead.window_s > 0:
-        part = report.overhead.operators_s / report.overhead.window_s
+        part = 1.0 - _outside(report.overhead, report)
         return f"operators fill {format_share(part)} of the time; whether they are fast is for `ridgeline diagnose` of the program to say"
     if report.partitions is not None:
         return "the graph runs in one piece"
@@ -147,11 +147,19 @@ def _why_unknown(report: ReadReport) -> str:
     if window_s > 0:
         return f"devices idle for {format_share(1 - busy_s / window_s)} of the time, and no recorded host activity explains it"
     if report.overhead is not None and report.overhead.window_s > 0:
-        return f"{format_share(report.overhead.gap_share)} of the time lies outside operators, and nothing recorded says what happened there"
+        of = "a steady iteration" if report.judged else "the time"
+        return f"{format_share(_outside(report.overhead, report))} of {of} lies outside operators, and nothing recorded says what happened there"
     if report.frames:
         top = report.frames[0]
         return f"{format_share(top.own_share)} of the samples end in {top.function}, and what binds it counters would have to say"
     return "it has times of parts and none of what lies between"
+
+
+def _outside(overhead: TraceOverhead, report: ReadReport) -> float:
+    """Share of the time outside operators, of the iterations that were judged where these are not all."""
+    steady = overhead.iterations[report.iterations.first :] if report.judged and report.iterations is not None else ()
+    window_s = sum(window for window, _ in steady)
+    return sum(gap for _, gap in steady) / window_s if window_s > 0 else overhead.gap_share
 
 
 def _tone(report: ReadReport) -> Literal["good", "bad", "unsure"]:

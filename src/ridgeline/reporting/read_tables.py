@@ -320,6 +320,7 @@ def serial_section(report: ReadReport, most: int) -> Section | None:
         right_column("second takes"),
         right_column("both at once"),
         right_column("could go", 15),
+        right_column("steps", 5),
         right_column("ordered", 4),
     )
     rows = [
@@ -330,6 +331,7 @@ def serial_section(report: ReadReport, most: int) -> Section | None:
             seconds(one.second_s),
             seconds(one.overlapped_s),
             seconds(one.saved_s),
+            count(one.steps),
             share(one.ordered),
         )
         for one in report.serial

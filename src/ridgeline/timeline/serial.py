@@ -5,7 +5,8 @@ host. Two of them are serial if they take turns at least three times each and sh
 what begins it follows from what ended before it: by the order of one thread or queue, and from track to track by links that wait, signal
 or launch, over any number of them. Threads that feed one queue are ordered by it: side by side they would fill it in another order. A pair all of
 whose turns are ordered (but for a twentieth of them) is left out. Of each step a pair takes the sum, and side by side it would take the longer
-one: sum → max saves the shorter one, at the most. Steps are the iterations where some are found, else the turns.
+one: sum → max saves the shorter one, at the most. Steps are the iterations where several are found, else the turns: a single iteration in which they
+take turns is no step, since all of it never runs side by side.
 """
 
 from __future__ import annotations
@@ -118,6 +119,7 @@ def _serial(t: Timeline, events: Events, one: _Stage, other: _Stage, order: _Ord
         overlapped_s=shared * t.tick_s / steps,
         saved_s=(min(lengths) - shared) * t.tick_s / steps,
         ordered=ordered,
+        steps=steps,
     )
 
 
@@ -136,7 +138,7 @@ def _shared(one: _Stage, other: _Stage) -> int | None:
 def _in_steps(one: _Stage, other: _Stage, shared: int, spans: Spans | None, turns: int) -> tuple[list[int], int, int]:
     """(lengths of both, what they share, steps): within the iterations where both run in them, else of all that was recorded."""
     lengths = [one.length, other.length]
-    if spans is None or not len(spans.start):
+    if spans is None or len(spans.start) < 2:
         return lengths, shared, turns
     inside = merge(spans.start, spans.end)
     within = [overlap_length(stage.busy, inside) for stage in (one, other)]

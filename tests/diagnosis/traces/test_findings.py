@@ -152,7 +152,7 @@ def test_iterations_decide_what_is_overhead() -> None:
 
 
 def test_lanes_that_take_turns_give_the_sum_less_the_larger() -> None:
-    pair = SerialPair(first="load", second="infer", first_s=0.014, second_s=0.009, overlapped_s=0.0, saved_s=0.009)
+    pair = SerialPair(first="load", second="infer", first_s=0.014, second_s=0.009, overlapped_s=0.0, saved_s=0.009, steps=20)
     steps = IterationReport(how="marks", name="frame", spans_s=((0.0, 0.023),) * 20, median_s=0.023)
     (found,) = findings_of(report(serial=(pair,), iterations=steps))[0]
     (action,) = found.actions

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ridgeline.core import Profile, ReadReport
+from ridgeline.core import Profile, ReadReport, Timeline, Track
 from ridgeline.flows.read import report_of
+from timeline.building import HOST, timeline_of
 
 from .machine import Machine
 from .programs import US, Program, communicating, copying, full, interpreting, launch_bound, loading, waiting
@@ -49,6 +50,33 @@ def test_the_bottleneck_is_found_and_its_promise_is_kept(cause: str, name: str, 
     gain = device_ticks(slow) / device_ticks(fast)
     assert 1.0 <= action.speedup[0] <= 1.01 * gain
     assert gain <= 1.01 * action.speedup[1]
+
+
+def turns(count: int, *, marks: bool, pipelined: bool) -> Timeline:
+    """Two threads: the second takes up what the first has made; pipelined, the first goes on meanwhile."""
+    first, second = (Track(name=name, role="thread", process="1", thread=name) for name in ("decode", "infer"))
+    events, longer, shorter = [], 14_000 * US, 9_000 * US
+    for number in range(count):
+        start = number * (longer if pipelined else longer + shorter)
+        events += [(first, "operator", "decode", start, start + longer), (second, "operator", "infer", start + longer, start + longer + shorter)]
+        if marks:
+            events.append((HOST, "iteration", f"frame#{number}", start, start + longer + shorter))
+    return timeline_of(events)
+
+
+@pytest.mark.parametrize("count", [5, 20, 60])
+@pytest.mark.parametrize("marks", [False, True])
+def test_lanes_that_take_turns_are_found_with_and_without_marks(count: int, *, marks: bool) -> None:
+    report = report_of(Profile(format="chrome", files=("trace.json",), timeline=turns(count, marks=marks, pipelined=False)))
+    found = next(one for one in report.findings if one.cause == "serialisation")
+    assert found.share == pytest.approx(9 / 23)
+    (action,) = found.actions
+    assert action.metric == "period"
+    # Between results: 23 ms one after the other, 14 ms side by side.
+    assert action.speedup[0] <= 23 / 14 <= action.speedup[1] + 1e-9
+    assert action.median_after_s[0] == pytest.approx(0.014)
+    after = report_of(Profile(format="chrome", files=("trace.json",), timeline=turns(count, marks=False, pipelined=True)))
+    assert not [one for one in after.findings if one.cause == "serialisation"]
 
 
 HEALTHY = [full(), full(marks=False), full(10 * US), full(30 * US), full(warm_up=50_000 * US)]

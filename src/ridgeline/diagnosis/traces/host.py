@@ -55,12 +55,12 @@ def between_operators(seen: Seen) -> Iterator[TraceFinding]:
 
 def taking_turns(seen: Seen) -> Iterator[TraceFinding]:
     """Lanes or stages that never run at once though nothing that the file shows orders them: sum → max."""
-    base_s, of = seen.step
-    pairs = [pair for pair in seen.report.serial if base_s > 0 and pair.saved_s / base_s >= 2 * LEAST and not _same_machine(seen, pair)]
+    pairs = [pair for pair in seen.report.serial if _saved(seen, pair) >= 2 * LEAST and not _same_machine(seen, pair)]
     if not pairs:
         return
-    pair = max(pairs, key=lambda one: one.saved_s)
-    share = min(1.0, pair.saved_s / base_s)
+    pair = max(pairs, key=lambda one: _saved(seen, one))
+    base_s, of = _step_of(seen, pair)
+    share = min(1.0, _saved(seen, pair))
     evidence = (
         counted(pair.first, pair.first_s, "s", "in a step"),
         counted(pair.second, pair.second_s, "s", "in a step"),
@@ -70,7 +70,20 @@ def taking_turns(seen: Seen) -> Iterator[TraceFinding]:
     )
     said = f"{pair.first} and {pair.second} take turns: side by side {format_quantity(pair.saved_s, 's')} of {format_quantity(base_s, 's')} would go"
     fix = Fix(action="pipeline", because="run over successive steps side by side, both take the time of the longer", part=(0.5, 1.0), metric="period")
-    yield seen.finding("serialisation", "latency", Where(lane=f"{pair.first}, {pair.second}"), share, said, evidence, (fix,))
+    yield seen.finding("serialisation", "latency", Where(lane=f"{pair.first}, {pair.second}"), share, said, evidence, (fix,), base=(base_s, of))
+
+
+def _step_of(seen: Seen, pair: SerialPair) -> tuple[float, str]:
+    """Seconds of what the pair's times are of: an iteration, or a turn where there are no iterations."""
+    steps = seen.report.iterations
+    if steps is not None and steps.median_s and pair.steps == len(steps.spans_s):
+        return steps.median_s, "an iteration"
+    return seen.window_s / pair.steps, "a turn of both"
+
+
+def _saved(seen: Seen, pair: SerialPair) -> float:
+    base_s = _step_of(seen, pair)[0]
+    return pair.saved_s / base_s if base_s > 0 else 0.0
 
 
 def _same_machine(seen: Seen, pair: SerialPair) -> bool:

@@ -69,11 +69,11 @@ def _limits(finding: TraceFinding) -> bool:
 
 
 def _worth(finding: TraceFinding) -> float:
-    """What the best action would give, as a share of the time: the geometric middle of its gain.
+    """What the best action would give, as a share of the time: a geometric mean of its gain in which what is sure counts twice.
 
     Of what has no action a third might go: a small waste with a name must not pass for the bottleneck beside a large one that has none.
     """
-    gains = [math.sqrt(action.speedup[0] * action.speedup[1]) for action in finding.actions]
+    gains = [math.cbrt(action.speedup[0] ** 2 * action.speedup[1]) for action in finding.actions]
     return 1.0 - 1.0 / max(gains) if gains else _UNNAMED * finding.share
 
 

@@ -22,6 +22,8 @@ __all__ = ["LEAST", "Fix", "Seen", "called", "counted", "of_all"]
 LEAST = 0.05
 #: A path that explains less of the window than this bounds nothing.
 _KNOWN_PATH = 0.5
+#: Devices whose windows are this part of the whole one.
+_ALL = 0.9
 #: What is never promised, however large the share is.
 _MOST_SHARE = 0.99
 #: Characters of a name in a sentence.
@@ -79,11 +81,12 @@ class Seen:
             share: of the time, in which devices idle because of it; all that is known without a path.
             labels: what the path calls it.
         """
-        if not self.knows_path:
+        # The path is of the window: where the devices' windows are a part of it, what it has of the host is not all of them.
+        if not self.knows_path or self.device_s < _ALL * self.window_s * len(self.report.devices):
             return share, share
-        # The path is of the window, the idle time of the devices' windows in it.
-        on_path = self.path_share(labels) * (self.window_s * len(self.report.devices) / self.device_s if self.device_s > 0 else 1.0)
-        return min(on_path, 1.0), self.idle_share
+        # What waits for data or a copy goes on waiting for it.
+        other_s = self.idle_s("data loading") + self.idle_s("copy")
+        return self.path_share(labels), max(share, self.idle_share - other_s / self.device_s)
 
     @property
     def knows_path(self) -> bool:
@@ -107,15 +110,15 @@ class Seen:
         found = [s for label, s in path.by_label.items() if (label in labels if labels is not None else label not in DEVICE_WORK)]
         return min(1.0, sum(found) / path.length_s)
 
-    def action(self, fix: Fix, share: float, on: str, path: float = 1.0, base: tuple[float, str] | None = None) -> Action:
+    def action(self, fix: Fix, share: float, on: str, path: float = 1.0, base: tuple[float, str] | None = None, goes: float | None = None) -> Action:
         """The promise of a fix to something with a share of `base` (of a step without), of which at most `path` can go.
 
-        Ids are given later.
+        Ids are given later; `goes` is what the fix works on where that is not the share itself, which alone is sure.
         """
-        most = min(path, _MOST_SHARE)
-        gone = fix.part[0] * min(share, most), min(fix.part[1] * share, most)
+        goes, most = share if goes is None else goes, min(path, _MOST_SHARE)
+        gone = fix.part[0] * min(share, goes, most), min(fix.part[1] * goes, most)
         gains = tuple(1.0 / (1.0 - part) for part in gone)
-        most = min(share, most)
+        most = min(goes, most)
         base_s, of = base or self.step
         because = f"{fix.because}; at most {format_share(most)} of {of} can go"
         after_s = (base_s / gains[1], base_s / gains[0])
@@ -129,8 +132,7 @@ class Seen:
     ) -> TraceFinding:  # fmt: skip
         """A finding with the promises of its fixes, best first; `goes` is what they take away where that is not the share itself."""
         on = called(where.operator or where.function or where.lane or where.stage or "")
-        removed = share if goes is None else goes
-        actions = sorted((self.action(fix, removed, on, path, base) for fix in fixes), key=lambda action: -action.speedup[0])
+        actions = sorted((self.action(fix, share, on, path, base, goes) for fix in fixes), key=lambda action: -action.speedup[0])
         return TraceFinding(
             where=where, bound=bound, cause=cause, share=min(1.0, share), evidence=tuple(evidence), summary=summary, actions=tuple(actions)
         )
