@@ -41,6 +41,28 @@ def test_work_that_no_operator_launched_tells_the_two_definitions_apart() -> Non
     assert (found.linked_s, found.all_s) == pytest.approx((70e-9, 10e-9))
 
 
+def test_pauses_between_operators_are_told_from_what_issuing_them_takes() -> None:
+    ms = 10**6
+    rows = [
+        (HOST, "iteration", "step#1", 0, 10 * ms), (HOST, "iteration", "step#2", 10 * ms, 20 * ms),
+        (HOST, "operator", "a", 0, 2 * ms), (HOST, "operator", "in a", 1 * ms, 2 * ms), (HOST, "python", "sleep", 2 * ms, 6 * ms),
+        (HOST, "operator", "b", 6 * ms, 9 * ms), (HOST, "operator", "c", 9 * ms + 500, 19 * ms), (HOST, "operator", "outside", 50 * ms, 51 * ms),
+    ]  # fmt: skip
+    found = overhead(timeline_of(rows))
+    assert found is not None
+    # Of 4 ms, 500 ns and 1 ms within the steps only the first is longer than a millisecond; what lies outside of them is in no step.
+    assert [(one.start_s, one.duration_s, one.after, one.during) for one in found.pauses] == [
+        (pytest.approx(2e-3), pytest.approx(4e-3), "a", "sleep")
+    ]
+    assert found.pauses_s == pytest.approx(4e-3)
+    assert found.calls == 4
+    # Without steps all counts: 31 ms up to the last operator as well.
+    alone = overhead(timeline_of(rows[2:]))
+    assert alone is not None
+    assert [one.duration_s for one in alone.pauses] == pytest.approx([31e-3, 4e-3])
+    assert (alone.pauses_s, alone.calls) == (pytest.approx(35e-3), 5)
+
+
 def test_no_operator_has_no_overhead() -> None:
     assert overhead(timeline_of([(HOST, "python", "f", 0, 9), (QUEUE, "compute", "k", 0, 3)])) is None
     assert overhead(timeline_of([])) is None

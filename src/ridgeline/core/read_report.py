@@ -26,6 +26,7 @@ __all__ = [
     "OperatorUse",
     "PartitionReport",
     "PathPiece",
+    "Pause",
     "ReadReport",
     "Recording",
     "SerialPair",
@@ -192,6 +193,20 @@ class OperatorUse(msgspec.Struct, frozen=True, kw_only=True):
     moved_bytes: float | None = None
 
 
+class Pause(msgspec.Struct, frozen=True, kw_only=True):
+    """A long piece of time between operators.
+
+    Args:
+        start_s: from the start of the window; duration_s: how long.
+        after: operator that ended last before it; during: what else ran for most of it, the innermost. Empty where there is none.
+    """
+
+    start_s: float
+    duration_s: float
+    after: str = ""
+    during: str = ""
+
+
 class TraceOverhead(msgspec.Struct, frozen=True, kw_only=True):
     """Window less the union of top-level operators.
 
@@ -199,6 +214,8 @@ class TraceOverhead(msgspec.Struct, frozen=True, kw_only=True):
         window_s: what it is of; operators_s: union of top-level operators; gap_s: the difference, not clamped; gap_share: of the window.
         linked_s: window less the union of device work that is linked to an operator; all_s: less all device work; null without a device.
         iterations: per iteration, (window, gap) in seconds.
+        pauses_s: of the gap what lies in pieces of more than a millisecond each, in the iterations where there are any; pauses: the longest of them.
+        calls: operators that the gap is between, in the iterations where there are any; null where nobody counted.
     """
 
     window_s: float
@@ -208,6 +225,9 @@ class TraceOverhead(msgspec.Struct, frozen=True, kw_only=True):
     linked_s: float | None = None
     all_s: float | None = None
     iterations: tuple[tuple[float, float], ...] = ()
+    pauses_s: float = 0.0
+    pauses: tuple[Pause, ...] = ()
+    calls: int | None = None
 
 
 class BoundaryCost(msgspec.Struct, frozen=True, kw_only=True):

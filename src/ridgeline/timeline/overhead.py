@@ -2,20 +2,28 @@
 
 The union of all operators is that of the top-level ones, since the others lie in them. On devices two definitions are in use, and they differ where a
 file does not link all work to the call that launched it: the window less the work that an operator launched, and the window less all work.
+
+Pieces of more than a millisecond are told apart as pauses: issuing an operator takes microseconds, so in a pause the host did something else.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ridgeline.core import Timeline, TraceOverhead
+from ridgeline.core import Pause, Timeline, TraceOverhead
 
 from .events import Events, events_of, is_kind, is_work, links_of, window_of
 from .intervals import Ticks, covered_before, merge, union_length
-from .iterations import iteration_spans
+from .iterations import Spans, iteration_spans
 from .nesting import inside_of, parents
 
 __all__ = ["overhead"]
+
+#: What lies between operators for longer than this is not what issuing them takes.
+_PAUSE_S = 1e-3
+#: Pauses that are listed, the longest first.
+_MOST = 10
 
 
 def overhead(t: Timeline, up: Ticks | None = None) -> TraceOverhead | None:
@@ -40,6 +48,9 @@ def overhead(t: Timeline, up: Ticks | None = None) -> TraceOverhead | None:
         linked &= work
         linked_s = (end - start - union_length(events.start[linked], events.end[linked])) * t.tick_s
         all_s = (end - start - union_length(events.start[work], events.end[work])) * t.tick_s
+    spans = iteration_spans(t)
+    within = merge(spans.start, spans.end) if spans is not None else (np.array([start]), np.array([end]))
+    pauses = _pauses(operators, within, round(_PAUSE_S / t.tick_s))
     return TraceOverhead(
         window_s=(end - start) * t.tick_s,
         operators_s=covered * t.tick_s,
@@ -47,12 +58,46 @@ def overhead(t: Timeline, up: Ticks | None = None) -> TraceOverhead | None:
         gap_share=(end - start - covered) / (end - start),
         linked_s=linked_s,
         all_s=all_s,
-        iterations=_each(t, operators),
+        iterations=_each(t, operators, spans),
+        pauses_s=int((pauses[1] - pauses[0]).sum()) * t.tick_s,
+        pauses=_listed(t, events, chosen, pauses, start),
+        calls=_begun(events.start[chosen], within),
     )
 
 
-def _each(t: Timeline, operators: tuple[Ticks, Ticks]) -> tuple[tuple[float, float], ...]:
-    spans = iteration_spans(t)
+def _pauses(operators: tuple[Ticks, Ticks], within: tuple[Ticks, Ticks], least: int) -> tuple[Ticks, Ticks]:
+    """(starts, ends) of what lies in neither operators nor outside of `within`, both unions, and is longer than `least` ticks."""
+    edges = np.sort(np.concatenate((*operators, *within)))
+    low, high = edges[:-1], edges[1:]
+    inside = covered_before(within, high) - covered_before(within, low) == high - low
+    free = covered_before(operators, high) == covered_before(operators, low)
+    long = inside & free & (high - low > least)
+    return low[long], high[long]
+
+
+def _begun(starts: Ticks, within: tuple[Ticks, Ticks]) -> int:
+    """How many begin within; in intervals of no length none does."""
+    if not len(within[0]):
+        return 0
+    at = np.searchsorted(within[0], starts, side="right") - 1
+    return int(((at >= 0) & (starts < within[1][np.maximum(at, 0)])).sum())
+
+
+def _listed(t: Timeline, events: Events, operators: NDArray[np.bool_], pauses: tuple[Ticks, Ticks], origin: int) -> tuple[Pause, ...]:
+    long = np.argsort(pauses[0] - pauses[1], kind="stable")[:_MOST]
+    beside = ~operators & ~is_kind(events, "annotation", "iteration", "profiler")
+    length = events.end - events.start
+    found = []
+    for low, high in zip(pauses[0][long].tolist(), pauses[1][long].tolist(), strict=True):
+        before = np.flatnonzero(operators & (events.end == low))
+        ran = np.flatnonzero(beside & (2 * (np.minimum(events.end, high) - np.maximum(events.start, low)) > high - low))
+        after = t.strings[events.name[before[length[before].argmax()]]] if len(before) else ""
+        during = t.strings[events.name[ran[length[ran].argmin()]]] if len(ran) else ""
+        found.append(Pause(start_s=(low - origin) * t.tick_s, duration_s=(high - low) * t.tick_s, after=after, during=during))
+    return tuple(found)
+
+
+def _each(t: Timeline, operators: tuple[Ticks, Ticks], spans: Spans | None) -> tuple[tuple[float, float], ...]:
     if spans is None:
         return ()
     length = spans.end - spans.start

@@ -17,6 +17,7 @@ from ridgeline.core import (
     LaneUse,
     OperatorUse,
     PartitionReport,
+    Pause,
     ProfileRow,
     ProfileTable,
     ReadReport,
@@ -144,6 +145,21 @@ def test_a_host_between_many_operators_is_bound_by_issuing_them() -> None:
     assert findings_of(report(overhead=overhead, operators=(operator("Add", calls=60),))) == ((), None)
     filled = TraceOverhead(window_s=1.0, operators_s=0.97, gap_s=0.03, gap_share=0.03)
     assert findings_of(report(overhead=filled, operators=(operator("Add"),))) == ((), True)
+
+
+def test_a_long_pause_is_not_what_issuing_operators_costs() -> None:
+    pause = Pause(start_s=0.2, duration_s=0.3, after="SGD", during="sleep")
+    overhead = TraceOverhead(window_s=1.0, operators_s=0.5, gap_s=0.5, gap_share=0.5, pauses_s=0.3, pauses=(pause,), calls=500)
+    findings, healthy = findings_of(report(overhead=overhead, operators=(operator("Add"),)))
+    assert [(one.cause, pytest.approx(one.share), len(one.actions) > 0) for one in findings] == [("dispatch", 0.2, True), ("unknown", 0.3, False)]
+    assert healthy is False
+    # 0.2 s over the 500 operators that they lie between.
+    assert [item.quantity.value for item in findings[0].evidence][-1] == pytest.approx(4e-4)
+    assert "after SGD" in findings[1].summary
+    assert "in sleep" in findings[1].summary
+    # Without the pause too little is left for issuing to be worth a word.
+    alone = msgspec.structs.replace(overhead, operators_s=0.65, gap_s=0.35)
+    assert causes(report(overhead=alone, operators=(operator("Add"),))) == ["unknown"]
 
 
 def test_iterations_decide_what_is_overhead() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ridgeline.core import SerialPair, TraceFinding, Where
+from ridgeline.core import SerialPair, TraceFinding, TraceOverhead, Where
 from ridgeline.core.units import format_quantity, format_share
 
-from .seen import LEAST, Fix, Seen, counted, of_all
+from ..causes.unexplained import UNKNOWN
+from .seen import LEAST, Fix, Seen, called, counted, of_all
 
 __all__ = ["between_operators", "cold_start", "polling", "taking_turns"]
 
@@ -33,14 +34,17 @@ def between_operators(seen: Seen) -> Iterator[TraceFinding]:
     gap_s, whole_s = overhead.gap_s, overhead.window_s
     if overhead.iterations:
         whole_s, gap_s = (sum(part) for part in zip(*overhead.iterations, strict=True))
-    calls = sum(one.calls for one in seen.report.operators if one.kind == "operator")
+    yield from _pausing(overhead, whole_s)
+    gap_s = max(0.0, gap_s - overhead.pauses_s)
+    calls = sum(one.calls for one in seen.report.operators if one.kind == "operator") if overhead.calls is None else overhead.calls
     share = gap_s / whole_s if whole_s > 0 else 0.0
     if share < _LEAST_BETWEEN or calls < _MANY or gap_s / calls > _FAR_S:
         return
     name = max((one for one in seen.report.operators if one.kind == "operator"), key=lambda one: one.calls).name
+    which = "in the iterations" if overhead.iterations else "in the trace"
     evidence = (
-        *of_all("between operators", gap_s, whole_s, "window less the union of top-level operators"),
-        counted("operators", calls, "count", "calls in the trace"),
+        *of_all("between operators", gap_s, whole_s, "window less the union of top-level operators, without longer pauses"),
+        counted("operators", calls, "count", f"calls {which}"),
         counted("a call", gap_s / calls, "s", "time between operators ÷ calls"),
     )
     each = format_quantity(gap_s / calls, "s")
@@ -51,6 +55,25 @@ def between_operators(seen: Seen) -> Iterator[TraceFinding]:
         Fix(action="batch", because="more work in each operator hides what issuing it costs", part=(0.2, 0.9), metric="period"),
     )
     yield seen.finding("dispatch", "latency", Where(operator=name), share, said, evidence, fixes)
+
+
+def _pausing(overhead: TraceOverhead, whole_s: float) -> Iterator[TraceFinding]:
+    """Pauses between operators that are too long for what issuing one costs: what happened there is known only as far as something was recorded."""
+    share = overhead.pauses_s / whole_s if whole_s > 0 else 0.0
+    if share < _LEAST_BETWEEN or not overhead.pauses:
+        return
+    longest = overhead.pauses[0]
+    evidence = (
+        *of_all("pauses between operators", overhead.pauses_s, whole_s, f"pieces of more than {format_quantity(_FAR_S, 's')}"),
+        counted("the longest", longest.duration_s, "s", f"from {format_quantity(longest.start_s, 's')} on"),
+    )
+    during = dict.fromkeys(called(pause.during) for pause in overhead.pauses if pause.during)
+    what = f"in {', '.join(list(during)[:3])}" if during else "and nothing recorded says what happened there"
+    after = f" after {called(longest.after)}" if longest.after else ""
+    length = f"the longest {format_quantity(longest.duration_s, 's')}{after}, from {format_quantity(longest.start_s, 's')} on"
+    said = f"{format_share(share)} of the time ({format_quantity(overhead.pauses_s, 's')}) lies in pauses between operators, {length}, {what}"
+    where = Where(operator=longest.after or None, function=longest.during or None)
+    yield TraceFinding(where=where, bound="inconclusive", cause=UNKNOWN, share=min(1.0, share), evidence=evidence, summary=said)
 
 
 def taking_turns(seen: Seen) -> Iterator[TraceFinding]:
