@@ -303,6 +303,7 @@ class SerialPair(msgspec.Struct, frozen=True, kw_only=True):
         first, second: lanes or stages; first_s, second_s: seconds of each in a step.
         overlapped_s: what they share; saved_s: what running them side by side would save at the most (sum less max), a step.
         ordered: share of the turns in which a dependency of the file orders them.
+        steps: how many there are: iterations where several are found, else turns.
     """
 
     first: str
@@ -312,6 +313,7 @@ class SerialPair(msgspec.Struct, frozen=True, kw_only=True):
     overlapped_s: float
     saved_s: float
     ordered: float = 0.0
+    steps: int = 1
 
 
 class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
@@ -323,7 +325,6 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
             nobody asked.
         nested: whether calls of the host are faster with all that is nested in them; else their own time is, which is what the path has of them.
     """
-        steps: how many there are: iterations where several are found, else turns.
 
     what: str
     factor: float | None
@@ -333,7 +334,6 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     high_s: float | None = None
     nested: bool = False
 
-    steps: int = 1
 
 class Growth(msgspec.Struct, frozen=True, kw_only=True):
     """One name in two traces.
