@@ -252,3 +252,8 @@ def test_a_header_alone_is_refused(tmp_path: Path, text: str) -> None:
 def test_samples_alone_are_enough_for_streamline(tmp_path: Path) -> None:
     (stacks,) = _read(tmp_path, "Function Name,Self,Image\ninner,75,libmodel.so\n").stacks
     assert stacks.own.values.tolist() == [75.0]
+
+
+def test_counts_of_qnn_are_no_times_and_are_counted(tmp_path: Path) -> None:
+    profile = _read(tmp_path, QNN + "5,EXECUTE,7,FURLONGS,BACKEND,ROOT,odd\n")
+    assert [(entry.reason, entry.events, entry.first) for entry in profile.excluded] == [("events that are no times, such as counts", 2, "line 2")]

@@ -47,7 +47,8 @@ class Qnn:
                 continue
             message, level = columns.text(row.fields, "Message").upper(), columns.text(row.fields, "Event Level").upper()
             unit, name = columns.text(row.fields, "Unit of Measurement").upper(), columns.text(row.fields, "Event Identifier")
-            events.add(message, level, unit, message if name in ("", "NULL") else name, value)
+            if not events.add(message, level, unit, message if name in ("", "NULL") else name, value):
+                left_out.add("events that are no times, such as counts", f"line {row.line}")
         if not events:
             raise nothing(source, "events with times", left_out.listed)
         return Profile(
@@ -78,8 +79,8 @@ class _Events:
     def __bool__(self) -> bool:
         return bool(self._steps or self._nodes or self._cycles)
 
-    def add(self, message: str, level: str, unit: str, name: str, value: float) -> None:
-        """One event; counts (of threads, …) are no times and have no place."""
+    def add(self, message: str, level: str, unit: str, name: str, value: float) -> bool:
+        """Take one event; counts (of threads, …) are no times and have no place."""
         node = message == "NODE" and level != "ROOT"
         if unit == "CYCLES":
             if _EXECUTE.search(name):
@@ -90,6 +91,7 @@ class _Events:
             if _EXECUTE.search(name) and "qnn" not in name.lower():
                 self._clock["s"] = self._clock.get("s", 0.0) + value / _SCALES[unit]
             (self._nodes if node else self._steps).setdefault(name, []).append(value / _SCALES[unit])
+        return unit == "CYCLES" or unit in _SCALES
 
     @property
     def _hertz(self) -> float | None:
