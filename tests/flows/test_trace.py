@@ -196,6 +196,14 @@ def test_an_unperturbed_trace_answers_as_read_does(tmp_path: Path) -> None:
     assert found.files == ()
 
 
+def test_a_trace_that_cannot_be_written_is_answered_all_the_same(tmp_path: Path) -> None:
+    found = _recorded((1.02, 0.95, 1.08), Tracing(file=str(tmp_path / "gone" / "trace.json")))
+    assert found.devices
+    assert found.recording is not None
+    assert (found.files, found.recording.file) == ((), "")
+    assert "not-kept" in [warning.code for warning in found.warnings]
+
+
 @pytest.mark.parametrize("ratio", [(1.5, 1.11, 1.9), (0.5, 0.3, 0.89)])
 def test_a_perturbed_trace_keeps_counts_and_order_and_no_time(ratio: tuple[float, float, float]) -> None:
     found = _recorded(ratio)

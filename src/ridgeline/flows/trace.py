@@ -89,7 +89,7 @@ def trace(
         report: told a label and, where known, a fraction, for progress.
 
     Raises:
-        UsageError: more than a hundred iterations, or a file that cannot be written.
+        UsageError: more than a hundred iterations.
         BackendUnavailable: no profiler writes a trace of this target.
         TargetFailed: the target fails.
     """
@@ -108,9 +108,11 @@ def record(worker: Worker, tracing: Tracing, budget_s: float, report: Report) ->
         wanted = {"iterations": tracing.iterations, "shapes": tracing.shapes, "stacks": tracing.stacks}
         taken = worker.call(f"{_AGENT}:recorded_trace", {"folder": str(folder), "seconds": budget_s, **wanted}, TraceTaken)
         profile = _profile(taken)
-        if tracing.file:
-            _keep(Path(taken.file), Path(tracing.file))
-    return _report(profile, taken, tracing, report)
+        lost = _kept(Path(taken.file), Path(tracing.file)) if tracing.file else ()
+    if lost:
+        tracing = msgspec.structs.replace(tracing, file="")
+    found = _report(profile, taken, tracing, report)
+    return msgspec.structs.replace(found, warnings=(*found.warnings, *lost))
 
 
 def _profile(taken: TraceTaken) -> Profile:
@@ -127,13 +129,18 @@ def _profile(taken: TraceTaken) -> Profile:
     return restricted(profile, start_s, last_s + length_s)
 
 
-def _keep(source: Path, target: Path) -> None:
-    with source.open("rb") as trace, written_whole(target) as file:
-        if target.suffix == ".gz":
-            with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
-                shutil.copyfileobj(trace, packed)
-        else:
-            shutil.copyfileobj(trace, file)
+def _kept(source: Path, target: Path) -> tuple[Caution, ...]:
+    """Copy the trace to where it is kept; what was measured is not lost where that cannot be written, which is said instead."""
+    try:
+        with source.open("rb") as trace, written_whole(target) as file:
+            if target.suffix == ".gz":
+                with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
+                    shutil.copyfileobj(trace, packed)
+            else:
+                shutil.copyfileobj(trace, file)
+    except UsageError as error:
+        return (Caution(code="not-kept", message=f"the trace is in no file: {error}", effect="what it answers stands here all the same"),)
+    return ()
 
 
 def _report(profile: Profile, taken: TraceTaken, tracing: Tracing, report: Report) -> ReadReport:

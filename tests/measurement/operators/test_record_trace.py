@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ridgeline.core import TargetFailed
 from ridgeline.readers.reading import read_profile
 from ridgeline.timeline.iterations import iterations
 
@@ -70,3 +71,15 @@ def test_onnxruntime_records_fewer_runs_where_a_loop_has_many_events(
     found = record_trace(prepared.flavour, folder, 5)
     assert (len(found.walls_s), found.warm_up) == (calls, before)
     assert steps(found.file) == calls + before
+
+
+def test_a_workload_that_uses_the_profiler_itself_is_told_so(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="a PyTorch function to record")
+    from ridgeline.measurement.operators.torch import record_trace
+
+    def call() -> object:
+        with torch.profiler.profile():
+            return torch.ones(2).neg()
+
+    with pytest.raises(TargetFailed, match="starts torch's profiler itself"):
+        record_trace(call, tmp_path / "trace.json", 3)

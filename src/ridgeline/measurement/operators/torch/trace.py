@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ridgeline.core import BackendUnavailable
+from ridgeline.core import BackendUnavailable, TargetFailed
 
 from .events import Event
 
@@ -48,6 +48,7 @@ def take(call: Callable[[], Any], *, iterations: int = 1, synchronise: Callable[
 
     Raises:
         BackendUnavailable: torch, or its profiler, is not there.
+        TargetFailed: the profile lacks calls, since the workload uses the profiler itself.
     """
     with session() as profiler:
         checks = marked_calls(call, [_MARK] * iterations, synchronise)
@@ -108,6 +109,9 @@ def _split(records: Any, checks: list[float]) -> list[Iteration]:
         elif not record.is_user_annotation() and not record.is_async():
             lane = record.start_thread_id() if record.device_type().name == "CPU" else -1 - record.device_index()
             events.append(Event(record.name(), record.start_ns(), record.end_ns(), lane, _overload(record)))
+    if len(marks) != len(checks):
+        remedy = "a target that starts torch's profiler itself ends the one that records it; leave that out"
+        raise TargetFailed("a profile that holds every call", found=f"{len(marks)} of {len(checks)}", remedy=remedy)
     marks.sort()
     events.sort(key=lambda event: event.start_ns)
     starts = [event.start_ns for event in events]
