@@ -131,8 +131,9 @@ def test_a_kind_that_no_name_tells_comes_back(tmp_path: Path, kind: str) -> None
     assert events_of(again(timeline, tmp_path)) == events_of(timeline)
 
 
-def test_devices_of_other_makers_keep_their_names(tmp_path: Path) -> None:
-    npu = Track(name="NPU 3 queue 1", device="NPU 3", role="queue", process="1", thread="1")
+@pytest.mark.parametrize("name", ["NPU 3", "rank 1 GPU 0", "GPU of agent 7", "node 2, trace GPU 11"])
+def test_devices_of_other_makers_and_ranks_keep_their_names(tmp_path: Path, name: str) -> None:
+    npu = Track(name=f"{name} queue 1", device=name, role="queue", process="1", thread="1")
     timeline = timeline_of([(npu, "compute", "conv", 0, 10), (HOST, "operator", "aten::mm", 0, 10)])
     assert events_of(again(timeline, tmp_path)) == events_of(timeline)
 

@@ -488,5 +488,7 @@ def _device_slot(lane: _Lane, args: Args) -> Slot:
     """Device and stream as the arguments say them; where they do not, the process is the device and the thread the stream."""
     device = as_text(args.device) or lane.process
     stream = as_text(args.stream) if lane.cls.unit != "MTIA" else ""
-    unit, number = _UNIT.match(device).groups() if _UNIT.match(device) else (lane.cls.unit, device)  # type: ignore[union-attr]
+    known = _UNIT.match(device)
+    # Words are a name, such as that of a device of one rank in a file of ours.
+    unit, number = known.groups() if known else ("" if " " in device else lane.cls.unit, device)
     return Slot(lane.cls.where, "", _STREAM.sub("", stream or lane.thread), number, unit)
