@@ -14,6 +14,7 @@ import msgspec
 
 from ridgeline.core import PluginError, Profile, ReadError, plugins
 
+from .foreign import looks_like, remedy_for
 from .source import Limits, Source
 
 __all__ = ["ProfileReader", "read_profile", "recognised"]
@@ -77,9 +78,7 @@ def read_profile(path: str | Path, *, format: str = "", limits: Limits | None = 
     reader = _named(format) if format else recognised(source)
     if reader is None:
         list(source.pieces())  # a damaged packed file says so here
-        titles = ", ".join(sorted(each.title for each in _readers()[0]))
-        looks = f"{source.name}: {source.size_bytes} bytes that start with {source.head[:40]!r}"
-        raise ReadError(f"a profile of one of: {titles}", found=looks, remedy="see docs/readers.md for what is read")
+        raise ReadError("a profile in a format that is known", found=looks_like(source), remedy=remedy_for(source))
     try:
         return reader.read(source)
     except _STUMBLES as error:
