@@ -108,6 +108,34 @@ def test_one_kernel_at_the_end_of_a_long_trace_does_not_make_it_healthy() -> Non
     assert (report.findings, report.healthy) == ((), None)
 
 
+def test_a_promise_is_of_the_window_that_its_share_is_of() -> None:
+    # Without iterations: as long before the first kernel as from there on.
+    machine = launch_bound(4 * US, marks=False)(False, 1, 20)
+    later = Machine()
+    later.host("operator", "prepare", 2 * machine.end)
+    offset = later.now
+    later.rows += [[row[0], row[1], row[2], int(row[3]) + offset, int(row[4]) + offset] for row in machine.rows]  # type: ignore[call-overload]
+    later.links = [(source + 1, target + 1, kind) for source, target, kind in machine.links]
+    found, same = (answered(each).findings[0] for each in (later, machine))
+    assert found.share == pytest.approx(same.share)
+    (action,) = (one for one in found.actions if one.action == "capture-graph")
+    assert action.median_after_s[1] * action.speedup[0] == pytest.approx(device_ticks(machine) * 1e-9)
+
+
+def test_python_before_the_first_work_of_a_device_is_told() -> None:
+    slow, fast = Machine(), Machine()
+    for machine, python in ((slow, 60_000 * US), (fast, 6_000 * US)):
+        machine.host("python", "resize", python)
+        for number in range(40):
+            machine.op("op", 2 * US, f"kernel {number}", 1_000 * US)
+        machine.sync()
+    report = answered(slow)
+    (found,) = report.findings
+    assert (found.cause, found.where.function, report.healthy) == ("interpreter", "resize", False)
+    assert found.share == pytest.approx(0.6, abs=0.01)
+    assert found.actions[0].speedup[0] <= slow.end / fast.end <= found.actions[0].speedup[1]
+
+
 def test_a_call_that_copies_for_much_longer_than_the_device_does_is_not_promised_away() -> None:
     machine = Machine()
     for _ in range(3):

@@ -18,7 +18,7 @@ from .host import between_operators, cold_start, polling, taking_turns
 from .kernels import kernel_findings
 from .placed import conversions, handoffs
 from .seen import Seen
-from .waiting import exposed, imbalance, waiting
+from .waiting import before_and_after, exposed, imbalance, waiting
 
 __all__ = ["RULES", "findings_of"]
 
@@ -32,7 +32,19 @@ def _kernels(seen: Seen) -> Iterator[TraceFinding]:
 
 
 #: Each looks at the report on its own; the order does not matter.
-RULES: tuple[Rule, ...] = (waiting, exposed, imbalance, between_operators, taking_turns, polling, conversions, handoffs, functions, _kernels)
+RULES: tuple[Rule, ...] = (
+    waiting,
+    before_and_after,
+    exposed,
+    imbalance,
+    between_operators,
+    taking_turns,
+    polling,
+    conversions,
+    handoffs,
+    functions,
+    _kernels,
+)
 #: Asked only where no other rule found anything: first iterations are no bottleneck of a program that goes on.
 LAST: tuple[Rule, ...] = (cold_start,)
 #: A device that works at least this part of its window, or a host whose operators fill it so far, is healthy where nothing else was found.

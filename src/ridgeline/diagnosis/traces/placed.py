@@ -34,8 +34,8 @@ def conversions(seen: Seen) -> Iterator[TraceFinding]:
         return
     found = [figure for figure in seen.report.figures if _CONVERTING in figure.name]
     part_s = sum(figure.numerator for figure in found)
-    # The devices that convert nothing have no figure.
-    whole_s = seen.busy_s if seen.report.devices else seen.window_s
+    # Of the windows of all devices, as what else takes their time: of what they are busy for, a promise of the whole would be too much.
+    whole_s = seen.device_s if seen.report.devices else seen.window_s
     if whole_s <= 0 or part_s / whole_s < LEAST:
         return
     largest = max(found, key=lambda figure: figure.numerator)
@@ -43,7 +43,8 @@ def conversions(seen: Seen) -> Iterator[TraceFinding]:
     made_of = ", ".join(f"{format_quantity(figure.numerator, 's')} {figure.name}" for figure in found)
     evidence = of_all("conversions", part_s, whole_s, f"{made_of}: {largest.numerator_of}")
     path = seen.path_share(("compute", "copy")) if seen.report.devices else 1.0
-    yield _converting(seen, where, min(1.0, part_s / whole_s), f"{called(where.operator or '')} and the like", evidence, path)
+    base = seen.device_step if seen.report.devices else None
+    yield _converting(seen, where, min(1.0, part_s / whole_s), f"{called(where.operator or '')} and the like", evidence, path, base)
 
 
 def _converting(

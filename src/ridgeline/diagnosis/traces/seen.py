@@ -102,6 +102,14 @@ class Seen:
             return steps.median_s, "an iteration"
         return self.window_s, "the window"
 
+    @cached_property
+    def device_step(self) -> tuple[float, str]:
+        """As `step`, of what a share of the devices' windows is of: a steady iteration, else their windows, which need not be the whole one."""
+        steps = self.report.iterations
+        if (steps is not None and steps.median_s) or not self.device_s:
+            return self.step
+        return self.device_s / len(self.report.devices), "the devices' window"
+
     def path_share(self, labels: Collection[str] | None = None) -> float:
         """Share of the critical path that pieces with `labels` take (all that is no device work without); 1 where no path is known."""
         path = self.report.critical_path

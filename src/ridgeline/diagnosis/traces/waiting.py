@@ -15,7 +15,7 @@ from ridgeline.core.units import format_quantity, format_share
 from ..causes.unexplained import UNKNOWN
 from .seen import LEAST, Fix, Seen, called, counted, of_all
 
-__all__ = ["exposed", "imbalance", "waiting"]
+__all__ = ["before_and_after", "exposed", "imbalance", "waiting"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +83,35 @@ def waiting(seen: Seen) -> Iterator[TraceFinding]:
     yield from _input(seen)
 
 
+def before_and_after(seen: Seen) -> Iterator[TraceFinding]:
+    """What the host does on the path before devices have their first work and after their last: in no gap, since nothing of the kind was between."""
+    steps = seen.report.iterations
+    path = seen.report.critical_path
+    if seen.device_s <= 0 or path is None or not seen.knows_path or (steps is not None and steps.median_s):
+        return
+    first_s = min(device.start_s for device in seen.report.devices)
+    last_s = max(device.start_s + device.window_s for device in seen.report.devices)
+    found: dict[str, float] = {}
+    for piece in path.pieces:
+        if piece.label == "python" and (piece.start_s + piece.duration_s <= first_s or piece.start_s >= last_s):
+            found[piece.name] = found.get(piece.name, 0.0) + piece.duration_s
+    python_s = sum(found.values())
+    share = python_s / seen.window_s
+    if share < 2 * LEAST:
+        return
+    name = max(found, key=lambda each: found[each])
+    evidence = (
+        *of_all("Python before and after the work of devices", python_s, seen.window_s, "pieces of the path that are listed, the window"),
+        counted("most of it", found[name], "s", name),
+    )
+    said = f"Before devices have work and after it the host runs Python for {format_share(share)} of the window ({called(name)})"
+    fixes = (
+        Fix(action="vectorise", because="one call over an array runs no bytecode for each element", part=(0.2, 0.95)),
+        Fix(action="compile", because="compiled, the loop runs no bytecode", part=(0.2, 0.95)),
+    )
+    yield seen.finding("interpreter", "latency", Where(function=name), share, said, evidence, fixes, base=(seen.window_s, "the window"))
+
+
 def _drained_s(seen: Seen, because: Sequence[str]) -> float:
     return sum(device.drained_because_s.get(each, 0.0) for device in seen.report.devices for each in because)
 
@@ -117,7 +146,9 @@ def _synchronising(seen: Seen, ahead: float) -> Iterator[TraceFinding]:
     )
     device = max(seen.report.devices, key=lambda one: sum(one.drained_because_s.get(each, 0.0) for each in _AHEAD)).name
     said = f"{device} {_DRAINED.says}: {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
-    yield seen.finding(_DRAINED.cause, "latency", Where(lane=device), share, said, evidence, _DRAINED.fixes, path=seen.path_share())
+    yield seen.finding(
+        _DRAINED.cause, "latency", Where(lane=device), share, said, evidence, _DRAINED.fixes, path=seen.path_share(), base=seen.device_step
+    )
 
 
 def _issuing(seen: Seen, ahead: float) -> Iterator[TraceFinding]:
@@ -149,7 +180,7 @@ def _stopped(seen: Seen, gaps: Sequence[Gap], *, memory: bool) -> Iterator[Trace
     if memory:
         said = f"{longest.device} waits for {took} while the host takes or gives back its memory ({calls})"
         fixes = (Fix(action="reuse-buffers", because="memory that is kept is not asked for again, and nothing waits for it", part=(0.5, 1.0)),)
-        yield seen.finding("allocation", "latency", where, share, said, evidence, fixes, path=seen.path_share())
+        yield seen.finding("allocation", "latency", where, share, said, evidence, fixes, path=seen.path_share(), base=seen.device_step)
     else:
         said = f"{longest.device} waits for {took} in {times}, the host in {calls or 'nothing recorded'}; what that waits for the file does not tell"
         yield TraceFinding(where=where, bound="inconclusive", cause=UNKNOWN, share=min(1.0, share), evidence=evidence, summary=said)
@@ -165,7 +196,7 @@ def _waits(seen: Seen, reason: _Reason, idle_s: float, ahead: float) -> TraceFin
     said = f"{device} {reason.says} for {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
     goes, most = seen.removable(share, reason.labels)
     goes *= idle_s / all_s
-    return seen.finding(reason.cause, "latency", Where(lane=device), share, said, evidence, reason.fixes, path=most, goes=goes)
+    return seen.finding(reason.cause, "latency", Where(lane=device), share, said, evidence, reason.fixes, path=most, goes=goes, base=seen.device_step)
 
 
 def _copying(seen: Seen) -> Iterator[TraceFinding]:
@@ -195,7 +226,7 @@ def _copying(seen: Seen) -> Iterator[TraceFinding]:
         Fix(action="keep-on-device", because="what stays on the device is not copied", part=(0.3, 1.0)),
         Fix(action="batch-transfers", because="one large copy costs one latency", part=(0.1, 0.8)),
     )  # fmt: skip
-    yield seen.finding("transfer", "latency", Where(lane=device), share, said, evidence, fixes, path=seen.path_share())
+    yield seen.finding("transfer", "latency", Where(lane=device), share, said, evidence, fixes, path=seen.path_share(), base=seen.device_step)
 
 
 def _longest(seen: Seen, because: tuple[str, ...]) -> Iterator[Evidence]:
@@ -223,7 +254,7 @@ def _input(seen: Seen) -> Iterator[TraceFinding]:
         *_longest(seen, ("data loading",)),
     )
     said = f"{device} waits for data for {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
-    yield seen.finding("input-output", "latency", Where(lane=device), share, said, evidence, (fix,))
+    yield seen.finding("input-output", "latency", Where(lane=device), share, said, evidence, (fix,), base=seen.device_step)
 
 
 def exposed(seen: Seen) -> Iterator[TraceFinding]:
@@ -255,7 +286,9 @@ def _moves(seen: Seen, moved_s: float, what: str, labels: tuple[str, ...], devic
     ]
     if what == "copies":
         fixes.append(Fix(action="keep-on-device", because="what stays on the device is not copied", part=(0.3, 1.0)))
-    return seen.finding("transfer", "bandwidth", Where(lane=device), share, said, evidence, fixes, path=seen.path_share(labels))
+    return seen.finding(
+        "transfer", "bandwidth", Where(lane=device), share, said, evidence, fixes, path=seen.path_share(labels), base=seen.device_step
+    )
 
 
 def imbalance(seen: Seen) -> Iterator[TraceFinding]:
