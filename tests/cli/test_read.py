@@ -138,6 +138,10 @@ def test_what_if_and_window_and_top(run: Call, trace: str) -> None:
         ["trace.json", "--format", "nothing"],
         ["trace.json", "--most-bytes", "many"],
         ["trace.json", "--most-bytes", "10"],
+        ["trace.json", "--limit", "depth"],
+        ["trace.json", "--limit", "depth=-1"],
+        ["trace.json", "--limit", "colours=3"],
+        ["trace.json", "--limit", "events=2"],
         ["trace.json", "--json", "--markdown"],
         ["trace.json", "--to", "chrome", "--out", "-"],
         ["trace.json", "--to", "chrome", "--out", "trace.json"],
@@ -152,6 +156,17 @@ def test_wrong_calls_are_one_line_and_exit_with_two(run: Call, trace: str, argum
     assert (code, out) == (2, "")
     assert len(err.strip().splitlines()) == 1 or err.startswith("Usage:")
     assert "Traceback" not in err
+
+
+def test_a_limit_is_raised_by_its_name(run: Call, tmp_path: Path) -> None:
+    deep = ";".join(f"f{level}" for level in range(2500))
+    (tmp_path / "deep.txt").write_text(f"main;work 3\n{deep} 7\n", encoding="utf-8")
+    code, _, err = run("read", "deep.txt")
+    assert code == 2
+    assert "--limit depth=" in err
+    code, out, _ = run("read", "deep.txt", "--limit", "depth=3000", "--json")
+    assert code == 0
+    assert json.loads(out)["frames"][0]["own"] == 7
 
 
 def test_a_damaged_file_is_answered_with_what_is_left_out(run: Call, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -14,10 +15,13 @@ import msgspec
 from ridgeline.core import UsageError
 
 from .handover import Handover, origin_of
+from .limits import limit_options, limits_of
 from .options import json_option, quiet_option
 from .output import emit_document
 from .progress import Report, progress
-from .read import limits_of
+
+if TYPE_CHECKING:
+    from ridgeline.readers.source import Limits
 
 __all__ = ["open_command"]
 
@@ -41,10 +45,12 @@ class OpenDocument(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
 @click.option("--no-browser", is_flag=True, help="Start no browser; the address to open goes to stdout.")
 @click.option("--findings", is_flag=True, help="With what `ridgeline read` finds, gaps and the critical path as lanes of their own.")
 @click.option("--format", metavar="NAME", default="", help="The reader to use. [default: told from what is in the file]")
-@click.option("--most-bytes", metavar="SIZE", help="How much of the file is taken in once unpacked, such as 4GiB.")
+@limit_options
 @json_option
 @quiet_option
-def open_command(*, file: str, ui: str, no_browser: bool, findings: bool, format: str, most_bytes: str | None, as_json: bool, quiet: bool) -> int:
+def open_command(
+    *, file: str, ui: str, no_browser: bool, findings: bool, format: str, most_bytes: str | None, limit: tuple[str, ...], as_json: bool, quiet: bool
+) -> int:
     """Open a trace in the Perfetto UI: from a local server to your browser, nothing is uploaded.
 
     FILE is any trace or profile with times that `ridgeline read` knows. The server ends when the UI has the trace, or with Ctrl-C.
@@ -52,7 +58,7 @@ def open_command(*, file: str, ui: str, no_browser: bool, findings: bool, format
     origin_of(ui)
     with contextlib.ExitStack() as stack:
         with progress(quiet) as say:
-            trace = stack.enter_context(_ready(file, format, most_bytes, findings=findings, say=say))
+            trace = stack.enter_context(_ready(file, format, limits_of(most_bytes, limit), findings=findings, say=say))
         served = stack.enter_context(Handover(trace, f"{Path(file).name} (ridgeline)", ui))
         started = not no_browser and webbrowser.open(served.address)
         if as_json:
@@ -67,12 +73,11 @@ def open_command(*, file: str, ui: str, no_browser: bool, findings: bool, format
 
 
 @contextlib.contextmanager
-def _ready(file: str, format: str, most_bytes: str | None, *, findings: bool, say: Report) -> Iterator[Path]:
+def _ready(file: str, format: str, limits: Limits | None, *, findings: bool, say: Report) -> Iterator[Path]:
     """The file as the UI reads it: itself, or a converted copy that is gone afterwards."""
     from ridgeline.readers.reading import recognised
     from ridgeline.readers.source import Source
 
-    limits = limits_of(most_bytes)
     source = Source(file, limits)
     reader = recognised(source)
     known = format or (reader.format if reader is not None else "")

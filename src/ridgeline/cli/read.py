@@ -5,27 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ridgeline.core import Profile, ReadReport, UsageError
-from ridgeline.core.units import parse
 from ridgeline.machine import write_atomic
 from ridgeline.reporting.read_page import MOST, difference_page, read_page
 
+from .limits import limit_options, limits_of
 from .options import check_common, colour_option, json_option, markdown_option, quiet_option
 from .output import STDOUT, emit_document, emit_html, emit_page, reserve, reserve_html, stdout_options
 from .progress import Report, progress
 
-if TYPE_CHECKING:
-    from ridgeline.readers.source import Limits
-
-__all__ = ["limits_of", "read", "read_and_emit"]
+__all__ = ["read", "read_and_emit"]
 
 #: What `--to` writes.
 FORMATS = ("chrome", "speedscope", "collapsed", "parquet")
-_LARGEST = 2**40
 _INCOMPARABLE, _INCONCLUSIVE = 2, 3
 
 
@@ -48,9 +44,7 @@ _INCOMPARABLE, _INCONCLUSIVE = 2, 3
 @click.option("--out", metavar="FILE", help="Where --to writes.")
 @click.option("--html", "html_path", metavar="FILE", help="Write a report with a timeline as one HTML file as well; - is stdout, without the page.")
 @click.option("--force", is_flag=True, help="Write over files that exist.")
-@click.option(
-    "--most-bytes", metavar="SIZE", help="How much of a file is taken in once unpacked, such as 4GiB. [default: 64GiB, 1GiB where needed whole]"
-)
+@limit_options
 @click.option("--strict", is_flag=True, help="Exit with 3 where the file cannot tell what limits the program.")
 @json_option
 @markdown_option
@@ -136,26 +130,13 @@ def _check(files: Sequence[str], given: dict[str, Any]) -> None:
             raise UsageError("--against FILE with one file and none of these", found=found or f"{len(files)} files", remedy="leave the others out")
 
 
-def limits_of(most_bytes: str | None) -> Limits | None:
-    """Limits of `--most-bytes`, which is for unpacked files, and for those that are needed whole as well."""
-    if most_bytes is None:
-        return None
-    from ridgeline.readers.source import Limits
-
-    size = parse(most_bytes, "B")
-    if not 1 <= size <= _LARGEST:
-        raise UsageError("a size of at least one byte and at most 1 TiB", found=most_bytes, remedy="give something like 4GiB")
-    return Limits(unpacked_bytes=int(size), whole_bytes=int(size))
-
-
 def _answers(files: Sequence[str], given: dict[str, Any], say: Report) -> tuple[ReadReport, Profile]:
     from ridgeline.flows.read import opened
     from ridgeline.flows.reading.answering import answered
 
     changes = _changes(given["what_if"])
-    loaded, what = opened(
-        files, format=given["format"], limits=limits_of(given["most_bytes"]), window=given["window"], iteration=given["iteration"], report=say
-    )
+    limits = limits_of(given["most_bytes"], given["limit"])
+    loaded, what = opened(files, format=given["format"], limits=limits, window=given["window"], iteration=given["iteration"], report=say)
     return answered(loaded.profile, skew_s=loaded.skew_s, changes=changes, nested=given["nested"], what=what, report=say), loaded.profile
 
 
@@ -178,7 +159,7 @@ def _differences(files: Sequence[str], given: dict[str, Any]) -> int:
     from ridgeline.flows.read import compare_traces
 
     with progress(given["quiet"]) as say:
-        found = compare_traces(given["against"], files[0], format=given["format"], limits=limits_of(given["most_bytes"]), report=say)
+        found = compare_traces(given["against"], files[0], format=given["format"], limits=limits_of(given["most_bytes"], given["limit"]), report=say)
     if given["as_json"]:
         emit_document(found)
     else:

@@ -67,5 +67,6 @@ def read_recorded(target: str, given: Mapping[str, Any]) -> int:
         "to": None,
         "out": None,
         "most_bytes": None,
+        "limit": (),
     }
     return read_and_emit([target], {**asked, **kept})

@@ -83,7 +83,7 @@ class StackTree:
                 raise self._source.damaged(
                     f"names of at most {most} characters",
                     f"one of {longest} that starts with {(function or library)[:40]!r}",
-                    "raise Limits.name_characters",
+                    "raise it with --limit names=…",
                 )
             found = self._frames[key] = len(self._keys)
             self._keys.append(key)
@@ -127,7 +127,7 @@ class StackTree:
         """
         most = self._source.limits.depth
         if depth > most:
-            raise self._source.damaged(f"stacks of at most {most} frames", f"one of {depth} or more", "raise Limits.depth of read_profile")
+            raise self._source.damaged(f"stacks of at most {most} frames", f"one of {depth} or more", "raise it with --limit depth=…")
 
     def add(self, node: int, weight: float, measure: str = "", samples: int = 1) -> None:
         """Add a weight (`believable`) of a measure that ended at a node."""
