@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
-from ridgeline.core import Growth, Profile, ProfileRow, ProfileTable, TimelineDifference
+from ridgeline.core import Column, Growth, Profile, ProfileRow, ProfileTable, TimelineDifference
 from ridgeline.timeline.difference import difference
 
 from .building import HOST, stream, timeline_of
@@ -65,6 +66,25 @@ def test_a_slower_kernel_grew_and_nothing_else_did() -> None:
     assert grown.ratio == pytest.approx(1.5, rel=0.05)
     assert grown.ratio_ci is not None
     assert grown.ratio_ci[0] < 1.5 < grown.ratio_ci[1]
+
+
+def test_a_ratio_lies_in_its_interval_though_one_step_was_slow() -> None:
+    before, after = recording(1, steps=20), recording(2, steps=20)
+    timeline = after.timeline
+    assert timeline is not None
+    duration = timeline.duration_tick.values.copy()
+    slow = np.flatnonzero(timeline.name.values == timeline.strings.index("kernel h"))[-1]
+    duration[slow] *= 60
+    stretched = msgspec.structs.replace(after, timeline=msgspec.structs.replace(timeline, duration_tick=Column(duration, "count")))
+    found = difference(before, stretched)
+    # The mean is 60 + 19 of 20 times what it was; a step is as long as before.
+    assert found.neutral == 16
+    told = difference(recording(1, steps=20, slower={"h": 0.5}), stretched)
+    grown = row(told, "kernel h")
+    assert grown.seconds[1] / grown.seconds[0] > 4
+    assert grown.ratio == pytest.approx(2, rel=0.05)
+    assert grown.ratio_ci is not None
+    assert grown.ratio_ci[0] <= grown.ratio <= grown.ratio_ci[1]
 
 
 def test_the_other_way_round_it_shrank() -> None:

@@ -341,8 +341,9 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         name, kind: as in the timeline.
         change: `appeared`, `vanished`, `grew`, `shrank`, `neutral`, `inconclusive`.
-        calls: per iteration in both; seconds: per iteration in both.
-        ratio: seconds after ÷ before; null where one is zero; ratio_ci: its interval, null where calls are too few.
+        calls: per iteration in both; seconds: per iteration in both, the mean.
+        ratio: after ÷ before, null where one is zero; ratio_ci: its interval, null where calls are too few. With an interval it is of typical
+            iterations or calls (Hodges–Lehmann), which one slow iteration moves less than the means.
     """
 
     name: str

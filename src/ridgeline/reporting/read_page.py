@@ -298,7 +298,8 @@ def difference_page(found: TimelineDifference, *, most: int = MOST) -> Page:
         for row in found.rows[:most]
     )  # fmt: skip
     more = f"{len(found.rows) - most} more in the JSON. " if len(found.rows) > most else ""
-    note = f"{more}{found.neutral} names did not change."
+    typical = "`ratio` is of typical ones, A and B are means. " if any(row.ratio_ci is not None for row in found.rows[:most]) else ""
+    note = f"{more}{found.neutral} names did not change. {typical}".rstrip()
     table = Table(caption=f"what changed, seconds of one {found.per}", columns=columns, rows=rows, empty="nothing changed", note=note)
     sides = Pairs(
         rows=(

@@ -291,10 +291,12 @@ def _row(name: tuple[str, str], first: _Side, second: _Side, test: _Test | None,
     sides = (first, second)
     seconds = tuple(side.seconds.get(name, 0.0) / (side.units or 1) for side in sides)
     calls = tuple(side.calls.get(name, 0) / (side.units or 1) for side in sides)
-    ratio = seconds[1] / seconds[0] if min(seconds) > 0 else None
+    sums = seconds[1] / seconds[0] if min(seconds) > 0 else None
     # The test is of times of a call or of an iteration; in a trace the number of calls comes on top, which is counted and not sampled.
-    scale = ratio / test.ratio if test is not None and ratio is not None and first.units == 1 and calls[0] != calls[1] else 1.0
+    scale = sums / test.ratio if test is not None and sums is not None and first.units == 1 and calls[0] != calls[1] else 1.0
     interval = (test.low * scale, test.high * scale) if test is not None and math.isfinite(test.low) and math.isfinite(test.high) else None
+    # An interval is of what it was worked out of: sums follow a single slow call, the ratio of typical ones does not.
+    ratio = test.ratio * scale if test is not None and interval is not None and sums is not None else sums
     return Growth(
         name=name[0],
         kind=name[1],
