@@ -8,6 +8,8 @@ between two such moments a thread is one edge, whose length is the time of the e
 with every delay what the source is known to cost (work, the time of a thread, the usual launch latency) and the lag ≥ 0 whatever remains: a launch
 that took longer, a queue that started late, or time that nothing explains. So replaying an unchanged graph gives the recorded times exactly.
 
+Of ranks that communicate the one that came last holds up the others (`collectives`).
+
 Named ranges and what lies in another clock domain than most events are in no graph; nor are threads that only show where Python stands and touch
 nothing else (a monitor that sleeps until the recording ends holds nothing up). Nodes are in topological order: by tick, and at one tick as
 the edges say. Edges that contradict each other at one tick (work of no length that comes after its own consequences) are left out and counted.
@@ -16,18 +18,18 @@ the edges say. Edges that contradict each other at one tick (work of no length t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ridgeline.core import Excluded, Timeline, UsageError
 
+from .collectives import Collectives, collectives
 from .edges import EDGE_KINDS, NEVER, Edges, Scene, handoffs, launches, other_queues, overlapped, queue_order, signals, waited_for, waits
 from .events import Events, events_of, is_kind, window_of
-from .segments import Segments, last_at, segments_of
+from .segments import Segments, last_at, segments_of, thread_time
 
-__all__ = ["Dependencies", "graph_of", "thread_time"]
+__all__ = ["Dependencies", "graph_of"]
 
 Ints = NDArray[np.int64]
 #: Numbers of boundaries and of nodes: half the memory of ticks.
@@ -96,6 +98,8 @@ def graph_of(t: Timeline) -> Dependencies:
     events, window = events_of(t), window_of(t)
     scene, left_out = _scene(t, events, window)
     found, pairs = _edges(scene)
+    shared = collectives(scene, pairs[0])
+    found += shared.order
     aside = _bystanders(scene, found)
     scene = scene._replace(host=scene.host & ~aside)
     found = [_without(one, aside) for one in found]
@@ -105,7 +109,7 @@ def graph_of(t: Timeline) -> Dependencies:
             launched[one.target // 2] = True
     nodes = _Nodes(scene, found, pairs)
     passes = _passes(scene, found)
-    order, source, target, kind, delay, assumed, against = _assembled(scene, nodes, found, pairs, passes)
+    order, source, target, kind, delay, assumed, against = _assembled(scene, nodes, found, pairs, shared, passes)
     tick, track, event, on_host = nodes.tick[order], nodes.track[order], nodes.event[order], nodes.on_host[order]
     reach = np.full(len(tick), window[0], dtype=np.int64)
     np.maximum.at(reach, target, tick[source] + delay)
@@ -287,32 +291,11 @@ def _counted(segments: Segments, passes: Flags) -> Ints:
     return np.where(passes, segments.end - segments.start, 0)
 
 
-def thread_time(segments: Segments, counted: Ints, track: NDArray[Any], tick: Ints) -> Ints:
-    """Time that counts on a thread from some common origin up to each moment; its differences on one track are what passed between. Shape of `tick`.
-
-    Args:
-        segments: of the threads.
-        counted: how much of each counts, 0 ≤ counted; a moment within one takes its part of it.
-    """
-    if not len(segments):
-        return np.zeros(len(tick), dtype=np.int64)
-    before = np.zeros(len(counted) + 1, dtype=np.int64)
-    np.cumsum(counted, out=before[1:])
-    at = last_at(segments.track, segments.start, track, tick)
-    inside = np.maximum(at, 0)
-    length = segments.end[inside] - segments.start[inside]
-    passed = np.where(segments.track[inside] == track, np.minimum(tick - segments.start[inside], length), length)
-    whole = counted[inside] == length
-    part = np.where(whole, passed, np.floor(passed * (counted[inside] / length)).astype(np.int64))
-    part = np.where(passed == length, counted[inside], part)
-    return np.where(at >= 0, before[inside] + part, 0)
-
-
 def _assembled(
-    scene: Scene, nodes: _Nodes, found: list[Edges], pairs: tuple[Ints, Ints], passes: Flags
+    scene: Scene, nodes: _Nodes, found: list[Edges], pairs: tuple[Ints, Ints], shared: Collectives, passes: Flags
 ) -> tuple[Ints, Places, Places, NDArray[np.uint8], Ints, Flags, int]:
     """(order of the nodes, source, target, kind, delay, assumed, how many contradict others) of all edges, by target."""
-    parts = [_threads(scene, nodes, passes), *_work(scene, nodes, pairs)]
+    parts = [_threads(scene, nodes, passes), *_work(scene, nodes, pairs, shared)]
     parts += [one._replace(source=nodes.of[one.source], target=nodes.of[one.target]) for one in found]
     # What overlaps a little is in order from the middle of the one to the start of the other.
     parts.append(Edges(nodes.middle, nodes.of[2 * pairs[1]], np.zeros(len(nodes.middle), dtype=np.int64), "queue", True))
@@ -352,14 +335,17 @@ def _threads(scene: Scene, nodes: _Nodes, passes: Flags) -> Edges:
     return Edges(at[:-1][same], at[1:][same], (passed[1:] - passed[:-1])[same], "thread")
 
 
-def _work(scene: Scene, nodes: _Nodes, pairs: tuple[Ints, Ints]) -> list[Edges]:
-    """From the start to the end of each piece of work; in two where another piece begins in its tail. A queue that waits does no work."""
+def _work(scene: Scene, nodes: _Nodes, pairs: tuple[Ints, Ints], shared: Collectives) -> list[Edges]:
+    """From the start to the end of each piece of work; in two where another piece begins in its tail. A queue that waits does no work, and what
+    waits for other ranks only does it when they have come.
+    """
     events = scene.events
     split = np.zeros(len(scene.t), dtype=bool)
     split[pairs[0]] = True
     at = np.flatnonzero(scene.device & ~split)
     idle = is_kind(events, "sync")[at]
     delay = np.where(idle & _awaits(scene)[at], 0, events.end[at] - events.start[at])
+    delay[np.searchsorted(at, shared.early)] = shared.alone
     whole = Edges(nodes.of[2 * at], nodes.of[2 * at + 1], delay, "work")
     outer, inner = pairs
     head = Edges(nodes.of[2 * outer], nodes.middle, events.start[inner] - events.start[outer], "work")

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ridgeline.core import DEVICE_WORK, Timeline, UsageError, WhatIf
 
-from .dependencies import Dependencies, graph_of, thread_time
+from .dependencies import Dependencies, graph_of
 from .edges import EDGE_KINDS
 from .events import is_kind
 from .intervals import merge
-from .segments import last_at
+from .segments import last_at, thread_time
 
 __all__ = ["chosen_events", "makespan", "replayed", "slack", "what_if"]
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Segments", "segments_of"]
+__all__ = ["Segments", "last_at", "segments_of", "thread_time"]
 
 Ints = NDArray[np.int64]
 #: Levels to which a track that is not nested is unravelled; what lies deeper counts as a part of what it lies in.
@@ -64,6 +64,27 @@ def last_at(track: NDArray[Any], tick: NDArray[Any], of_track: NDArray[Any], at:
     found = np.empty(len(order), dtype=np.int64)
     found[order] = np.cumsum(order < len(tick)) - 1
     return found[len(tick) :]
+
+
+def thread_time(segments: Segments, counted: Ints, track: NDArray[Any], tick: Ints) -> Ints:
+    """Time that counts on a thread from some common origin up to each moment; its differences on one track are what passed between. Shape of `tick`.
+
+    Args:
+        segments: of the threads.
+        counted: how much of each counts, 0 ≤ counted; a moment within one takes its part of it.
+    """
+    if not len(segments):
+        return np.zeros(len(tick), dtype=np.int64)
+    before = np.zeros(len(counted) + 1, dtype=np.int64)
+    np.cumsum(counted, out=before[1:])
+    at = last_at(segments.track, segments.start, track, tick)
+    inside = np.maximum(at, 0)
+    length = segments.end[inside] - segments.start[inside]
+    passed = np.where(segments.track[inside] == track, np.minimum(tick - segments.start[inside], length), length)
+    whole = counted[inside] == length
+    part = np.where(whole, passed, np.floor(passed * (counted[inside] / length)).astype(np.int64))
+    part = np.where(passed == length, counted[inside], part)
+    return np.where(at >= 0, before[inside] + part, 0)
 
 
 def segments_of(track: NDArray[Any], start: Ints, end: Ints, event: Ints) -> Segments:
