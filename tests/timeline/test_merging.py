@@ -227,3 +227,23 @@ def test_eight_ranks_have_each_the_figures_that_they_had_alone() -> None:
         assert (use.events, use.busy_s, use.communication_s, use.exposed_communication_s) == (
             alone.events, alone.busy_s, alone.communication_s, alone.exposed_communication_s
         )  # fmt: skip
+
+
+def test_a_copy_of_a_file_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"the same events in a\.json and b\.json"):
+        merged([rank_profile(0, 0, file="a.json"), rank_profile(1, 0), rank_profile(0, 0, file="b.json")])
+
+
+def piece(number: int, start: int, length: int = 1000) -> Profile:
+    t = timeline_of([(HOST, "operator", f"op {number}", start, start + length)])
+    return Profile(format="chrome", files=(f"piece{number}.json",), timeline=t, facts={"baseTimeNanoseconds": str(10**18)})
+
+
+def test_recordings_of_another_day_are_no_pieces_of_one_run() -> None:
+    with pytest.raises(NotComparable, match=r"piece2\.json, which begins 3\.00 µs after piece0\.json ends"):
+        merged([piece(2, 5002), piece(0, 1001), piece(1, 500, 100)])
+
+
+def test_pieces_that_follow_one_another_are_one_run_however_many() -> None:
+    found, _ = merged([piece(number, number * 1500) for number in range(12)])
+    assert len(timeline(found)) == 12

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Caution, Column, CounterTrack, Excluded, Links, Marks, NotComparable, Profile, Timeline, Track, UsageError
 from ridgeline.core.timeline import LINK_KINDS
+from ridgeline.core.units import format_quantity
 
 from .clocks import Offset, femtoseconds, name_of, offset_of, timeline_of
 
@@ -30,15 +31,17 @@ def merged(profiles: Sequence[Profile]) -> tuple[Profile, dict[str, float]]:
         profiles: of one run, one a file.
 
     Raises:
-        UsageError: no profile at all.
-        NotComparable: times of the files that cannot be put on one clock.
+        UsageError: no profile at all, or the same events twice.
+        NotComparable: times of the files that cannot be put on one clock, or that lie too far apart for one run.
     """
     if not profiles:
         raise UsageError("a profile at least", found="none", remedy="name a file")
     if len(profiles) == 1:
         return profiles[0], {}
     timed = [profile for profile in profiles if profile.timeline is not None]
+    _check_once(timed)
     offsets = [Offset(0, "the first file")] + [offset_of(timed[0], other) for other in timed[1:]]
+    _check_together(timed, offsets)
     labels = _labels(timed)
     timeline = _joined(timed, offsets, labels) if timed else None
     cautions = [_caution(profile, offset) for profile, offset in zip(timed[1:], offsets[1:], strict=True)]
@@ -65,6 +68,41 @@ def merged(profiles: Sequence[Profile]) -> tuple[Profile, dict[str, float]]:
         warnings=tuple(caution for profile in profiles for caution in profile.warnings) + tuple(cautions),
     )
     return result, {profile.files[0]: offset.skew_s for profile, offset in zip(timed, offsets, strict=True) if profile.files}
+
+
+def _check_once(profiles: Sequence[Profile]) -> None:
+    """A copy of a file would count everything twice."""
+    for at, second in enumerate(profiles):
+        first = next((each for each in profiles[:at] if each.rank == second.rank and _same(timeline_of(each), timeline_of(second))), None)
+        if first is not None:
+            raise UsageError("each file once", found=f"the same events in {name_of(first)} and {name_of(second)}", remedy="leave one out")
+
+
+def _same(a: Timeline, b: Timeline) -> bool:
+    columns = ((getattr(a, field).values, getattr(b, field).values) for field in ("start_tick", "duration_tick", "name", "track"))
+    return 0 < len(a) == len(b) and a.strings == b.strings and all(np.array_equal(*pair) for pair in columns)
+
+
+def _check_together(profiles: Sequence[Profile], offsets: Sequence[Offset]) -> None:
+    """Recordings with more time between them than they last all together are no pieces of one window: nobody knows what went on between them."""
+    windows = sorted(window for each in zip(profiles, offsets, strict=True) if (window := _window(*each)) is not None)
+    most = sum(end - start for start, end, _ in windows)
+    reached, last = (windows[0][1], windows[0][2]) if windows else (0.0, "")
+    for start, end, name in windows:
+        if start - reached > most:
+            found = f"{name}, which begins {format_quantity(start - reached, 's')} after {last} ends"
+            raise NotComparable("recordings of one run, at one time", found=found, remedy="read them one by one, or one against the other")
+        reached, last = max((reached, last), (end, name))
+
+
+def _window(profile: Profile, offset: Offset) -> tuple[float, float, str] | None:
+    """Start and end in seconds on the common clock, and the file."""
+    t = timeline_of(profile)
+    if not len(t):
+        return None
+    start = t.start_tick.values.astype(np.int64)
+    first, last = int(start.min()), int((start + t.duration_tick.values.astype(np.int64)).max())
+    return first * t.tick_s + offset.nanoseconds * 1e-9, last * t.tick_s + offset.nanoseconds * 1e-9, name_of(profile)
 
 
 def _caution(profile: Profile, offset: Offset) -> Caution:
