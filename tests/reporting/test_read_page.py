@@ -51,6 +51,11 @@ FINDING = TraceFinding(
     ),
 )
 
+_CLOCK = Counters(
+    names=("task-clock", "page-faults"), counts=Column([0.782, 35003.0], "1"), counted_fraction=Column([1.0, 1.0], "1"), units=("s", "count")
+)
+_RUNTIME = ProfileTable(rows=(ProfileRow(name="user", total_s=0.727), ProfileRow(name="sys", total_s=0.055)), of="runtime", wall_s=4.856)
+
 FULL = ReadReport(
     files=("a.json", "b.json"),
     format="chrome",
@@ -141,7 +146,14 @@ def test_rows_that_contain_one_another_have_no_share() -> None:
 @pytest.mark.parametrize(
     ("report", "said"),
     [
-        (ReadReport(files=("x",), format="f"), "it has times of parts and none of what lies between"),
+        (ReadReport(files=("x",), format="f"), "it holds no event with a time"),
+        (ReadReport(files=("x",), format="f", window_s=1.0), "it has times of parts and none of what lies between"),
+        (ReadReport(files=("x",), format="f", frames=FULL.frames, unit="s"), "5.0% of the time ends in f0 itself"),
+        (ReadReport(files=("x",), format="f", counters=_CLOCK), "it counts the events of a whole run and not where they happened."),
+        (
+            ReadReport(files=("x",), format="f", counters=_CLOCK, tables=(_RUNTIME,)),
+            "not where they happened; the run was on a CPU for 782 ms of 4.86 s (0.16 CPUs)",
+        ),
         (ReadReport(files=("x",), format="f", kernels=KernelTable(kernels=())), "replays kernels"),
         (ReadReport(files=("x",), format="f", frames=FULL.frames), "5.0% of the samples end in f0"),
         (ReadReport(files=("x",), format="f", healthy=True, partitions=FULL.partitions), "Healthy: the graph runs in one piece"),
@@ -149,6 +161,12 @@ def test_rows_that_contain_one_another_have_no_share() -> None:
 )
 def test_what_a_file_cannot_tell_is_said(report: ReadReport, said: str) -> None:
     assert said in read_headline(report)
+
+
+def test_counts_have_their_units() -> None:
+    text = terminal(read_page(ReadReport(files=("x",), format="f", counters=_CLOCK)), 120, False)
+    assert "782 ms" in text
+    assert "35003" in text
 
 
 def test_a_finding_without_an_action_promises_nothing() -> None:

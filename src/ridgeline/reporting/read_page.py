@@ -151,8 +151,24 @@ def _why_unknown(report: ReadReport) -> str:
         return f"{format_share(_outside(report.overhead, report))} of {of} lies outside operators, and nothing recorded says what happened there"
     if report.frames:
         top = report.frames[0]
-        return f"{format_share(top.own_share)} of the samples end in {top.function}, and what binds it counters would have to say"
+        of = "time" if report.unit == "s" else "bytes" if report.unit == "B" else report.measure or "samples"
+        ends = "ends" if of == "time" else "end"
+        return f"{format_share(top.own_share)} of the {of} {ends} in {top.function} itself, and what binds it counters would have to say"
+    if report.counters is not None:
+        return _counted(report)
+    if report.window_s is None and not report.tables:
+        return "it holds no event with a time"
     return "it has times of parts and none of what lies between"
+
+
+def _counted(report: ReadReport) -> str:
+    """Counts of a whole run: how much of it was on a CPU, where the file has both times."""
+    said = "it counts the events of a whole run and not where they happened"
+    table = next((table for table in report.tables if table.wall_s and table.rows), None)
+    if table is None or not table.wall_s:
+        return said
+    on_s = sum(row.total_s for row in table.rows)
+    return f"{said}; the run was on a CPU for {format_quantity(on_s, 's')} of {format_quantity(table.wall_s, 's')} ({on_s / table.wall_s:.2f} CPUs)"
 
 
 def _outside(overhead: TraceOverhead, report: ReadReport) -> float:
@@ -183,7 +199,7 @@ def _verdict(report: ReadReport) -> Section:
         ]
     if report.judged:
         rows.append(Pair(label="judged by", cell=words(report.judged)))
-    rows.append(Pair(label="window", cell=seconds(report.window_s, reason="the file has no times"), note=report.what or report.window))
+    rows.append(Pair(label="window", cell=seconds(report.window_s, reason="the file has no timeline"), note=report.what or report.window))
     blocks: list[Block] = [Pairs(rows=tuple(rows))]
     blocks += [_evidence(found) for found in report.findings[:1] if found.evidence]
     return Section(title="Verdict", blocks=tuple(blocks))

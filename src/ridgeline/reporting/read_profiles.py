@@ -119,9 +119,10 @@ def counter_section(report: ReadReport) -> Section | None:
     if found is None:
         return None
     columns = (name_column("event"), right_column("count", 15), right_column("counted for", 10))
+    units = found.units or ("count",) * len(found.names)
     rows = [
-        (words(name), count(value), share(part))
-        for name, value, part in zip(found.names, found.counts.values.tolist(), found.counted_fraction.values.tolist(), strict=True)
+        (words(name), number(value, unit), share(part))
+        for name, value, unit, part in zip(found.names, found.counts.values.tolist(), units, found.counted_fraction.values.tolist(), strict=True)
     ]
     note = "`counted for`: share of the time in which the event was really counted; under 90% it is an estimate."
     return Section(title="Counters", blocks=(cut_table(found.instrument or "event counts", columns, rows, len(rows), note=note),))
