@@ -313,3 +313,13 @@ def test_the_reader_is_surer_of_an_object_than_of_an_array_of_events(tmp_path: P
         path = tmp_path / "trace"
         path.write_bytes(data)
         assert Chrome().recognises(Source(path)) == sure
+
+
+@pytest.mark.parametrize(("overflow", "told"), [(True, ["lost-events"]), (False, []), ("yes", [])])
+def test_viztracer_says_when_it_lost_the_earliest_calls(tmp_path: Path, overflow: object, told: list[str]) -> None:
+    call = {"ph": "X", "cat": "fee", "name": "main", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+    path = tmp_path / "viz.json"
+    path.write_text(json.dumps({"traceEvents": [call], "viztracer_metadata": {"overflow": overflow, "version": "1.1.1"}}), encoding="utf-8")
+    profile = read_profile(path)
+    assert profile.tool == "viztracer"
+    assert [warning.code for warning in profile.warnings] == told

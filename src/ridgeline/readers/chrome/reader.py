@@ -80,7 +80,7 @@ class Chrome:
             excluded=tuple(
                 Excluded(reason=reason, events=count, total_s=total, first=first) for reason, (count, total, first) in columns.excluded.items()
             ),
-            warnings=(*_remarks(stream), *warnings),
+            warnings=(*_remarks(stream), *_overflowed(stream.metadata), *warnings),
         )
 
 
@@ -95,6 +95,16 @@ def _remarks(stream: EventStream) -> list[Caution]:
         message = f"{stream.mended} events were no JSON and could be mended ({what}), the first at {stream.first_mended}"
         said.append(Caution(code="mended-events", message=message))
     return said
+
+
+def _overflowed(metadata: dict[str, bytes]) -> list[Caution]:
+    """viztracer keeps the last events only (`tracer_entries`), and says when earlier ones were overwritten."""
+    wrote = _value(metadata, "viztracer_metadata")
+    if not (isinstance(wrote, dict) and wrote.get("overflow") is True):
+        return []
+    message = "viztracer ran out of room and overwrote the earliest calls (viztracer --tracer_entries keeps more)"
+    effect = "functions that were open then have the time of what is lost as their own"
+    return [Caution(code="lost-events", message=message, effect=effect)]
 
 
 def _value(metadata: dict[str, bytes], key: str) -> Any:
