@@ -35,7 +35,7 @@ def trace(tmp_path: Path) -> str:
 
 
 def test_the_page_says_first_what_limits_and_what_to_do(run: Call, trace: str) -> None:
-    code, out, err = run("read", trace)
+    code, out, err = run("read", trace, "--quiet")
     assert (code, err) == (0, "")
     first = out.splitlines()[0]
     assert first.startswith("▶ GPU 0 waits for the host to issue the next work for ")
@@ -161,10 +161,10 @@ def test_wrong_calls_are_one_line_and_exit_with_two(run: Call, trace: str, argum
 def test_a_limit_is_raised_by_its_name(run: Call, tmp_path: Path) -> None:
     deep = ";".join(f"f{level}" for level in range(2500))
     (tmp_path / "deep.txt").write_text(f"main;work 3\n{deep} 7\n", encoding="utf-8")
-    code, _, err = run("read", "deep.txt")
+    code, _, err = run("read", "deep.txt", "--format", "collapsed")
     assert code == 2
     assert "--limit depth=" in err
-    code, out, _ = run("read", "deep.txt", "--limit", "depth=3000", "--json")
+    code, out, _ = run("read", "deep.txt", "--format", "collapsed", "--limit", "depth=3000", "--json")
     assert code == 0
     assert json.loads(out)["frames"][0]["own"] == 7
 
