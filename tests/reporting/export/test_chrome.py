@@ -219,3 +219,11 @@ def test_many_events_are_written_in_pieces() -> None:
         links=None,
     )
     assert len([event for event in json.loads(written(timeline))["traceEvents"] if event["ph"] == "X"]) == count
+
+
+@pytest.mark.parametrize(("name", "label"), [("shapes", "Input Dims"), ("types", "Input type"), ("concrete", "Concrete Inputs")])
+def test_what_an_operator_was_given_stands_as_pytorch_writes_it(name: str, label: str) -> None:
+    timeline = timeline_of([(HOST, "operator", "aten::mm", 0, 10)])
+    timeline = msgspec.structs.replace(timeline, strings=(*timeline.strings, '[["a", 1]]'), texts={name: Column([1], "count", "int32")})
+    (event,) = [event for event in json.loads(written(timeline))["traceEvents"] if event["ph"] == "X"]
+    assert event["args"][label] == [["a", 1]]

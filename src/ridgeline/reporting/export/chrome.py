@@ -47,9 +47,15 @@ _ARROWS = {"launch": "ac2g", "signal": "fwdbwd", "wait": "ridgeline.wait"}
 #: Events that are formatted at once.
 _PIECE = 50_000
 #: Names of numbers whose arguments have other names in PyTorch's traces.
-_ARGUMENTS = {"occupancy": "est. achieved occupancy %", "graph": "graph id", "shapes": "Input Dims", "types": "Input type"}
+_ARGUMENTS = {
+    "occupancy": "est. achieved occupancy %",
+    "graph": "graph id",
+    "shapes": "Input Dims",
+    "types": "Input type",
+    "concrete": "Concrete Inputs",
+}
 #: Texts that are JSON already, as the file had them.
-_RAW = ("shapes", "types")
+_RAW = ("shapes", "types", "concrete")
 
 
 def write_chrome(timeline: Timeline, file: BinaryIO, report: ReadReport | None = None) -> None:
