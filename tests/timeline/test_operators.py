@@ -41,6 +41,18 @@ def test_own_time_device_time_and_spread_of_a_name() -> None:
     assert operator_uses(t, most=1)[0].name == "gemm"
 
 
+def test_a_range_outside_of_the_window_has_no_share_of_it() -> None:
+    rows = [
+        (HOST, "annotation", "loading", 0, 100), (HOST, "annotation", "run", 90, 150), (HOST, "operator", "op", 100, 140),
+        (HOST, "operator", "late", 180, 200),
+    ]  # fmt: skip
+    t = timeline_of(rows)
+    assert window_of(t) == (100, 200)
+    assert (use_of(t, "loading").own_s, use_of(t, "loading").share) == (pytest.approx(100e-9), 0.0)
+    # Of the 60 ticks of the range 20 are its own, and 10 of these lie in the window.
+    assert (use_of(t, "run").own_s, use_of(t, "run").share) == (pytest.approx(20e-9), pytest.approx(0.1))
+
+
 def test_threads_at_once_count_once_in_the_share() -> None:
     t = timeline_of([(HOST, "operator", "op", 0, 100), (SECOND, "operator", "op", 0, 100), (SECOND, "operator", "inner", 20, 40)])
     assert use_of(t, "op").share == 1.0
@@ -62,7 +74,8 @@ def test_uses_agree_with_marking_every_tick(t: Timeline) -> None:
         assert (use.calls, round(use.total_s * 1e9), round(use.own_s * 1e9)) == (len(mine), sum(lengths), sum(len(own[i]) for i in mine))
         assert [round(each * 1e9, 3) for each in (use.least_s, use.median_s, use.most_s)] == [lengths[0], float(np.median(lengths)), lengths[-1]]
         busy = set().union(*(ticks_of(t, i) if track_of(t, i).device else own[i] for i in mine))
-        assert use.share == pytest.approx(min(len(busy) / (last - first), 1) if last > first else 0)
+        inside = sum(first <= tick < last for tick in busy)
+        assert use.share == pytest.approx(inside / (last - first) if last > first else 0)
         pieces = set().union(*(launched[i] for i in mine))
         if not pieces:
             assert use.device_s is None

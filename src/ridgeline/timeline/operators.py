@@ -54,7 +54,7 @@ def operator_uses(t: Timeline, *, most: int | None = None, up: Ticks | None = No
     duration = events.end - events.start
     start, end = window_of(t)
     total = summed(groups.of, duration, count)
-    own, busy = _busy(events, up, groups, event_devices(t) >= 0)
+    own, busy = _busy(events, up, groups, event_devices(t) >= 0, (start, end))
     calls = np.bincount(groups.of, minlength=count)
     least, median, most_ticks = _spread(groups.of, duration, calls)
     device = _device_ticks(t, events, up, groups)
@@ -67,7 +67,7 @@ def operator_uses(t: Timeline, *, most: int | None = None, up: Ticks | None = No
             calls=int(calls[at]),
             total_s=int(total[at]) * t.tick_s,
             own_s=int(own[at]) * t.tick_s,
-            share=min(int(busy[at]) / (end - start), 1.0) if end > start else 0.0,
+            share=int(busy[at]) / (end - start) if end > start else 0.0,
             device_s=int(device[at]) * t.tick_s if device[at] >= 0 else None,
             median_s=float(median[at]) * t.tick_s,
             least_s=int(least[at]) * t.tick_s,
@@ -95,8 +95,11 @@ def _spread(of: Ticks, duration: Ticks, calls: NDArray[np.int64]) -> tuple[Ticks
     return ordered[first], low + (high - low) / 2, ordered[first + calls - 1]
 
 
-def _busy(events: Events, up: Ticks, groups: _Groups, on_device: NDArray[np.bool_]) -> tuple[Ticks, Ticks]:
-    """(own times added up, union: of durations on devices, of own times on the host) of each group, some groups at a time to save memory."""
+def _busy(events: Events, up: Ticks, groups: _Groups, on_device: NDArray[np.bool_], window: tuple[int, int]) -> tuple[Ticks, Ticks]:
+    """(own times added up, union: of durations on devices, of own times on the host) of each group, some groups at a time to save memory.
+
+    The union is of what lies in the window, since it becomes a share of that: named ranges, such as loading a model, may lie outside of it.
+    """
     count = len(groups.name)
     own, busy = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     batch = np.cumsum(np.bincount(groups.of, minlength=count)) // _BATCH
@@ -114,7 +117,7 @@ def _busy(events: Events, up: Ticks, groups: _Groups, on_device: NDArray[np.bool
             host = ~on_device[event]
             event, start, end = np.concatenate((event[host], whole)), np.concatenate((start[host], events.start[whole])), end[host]
             end = np.concatenate((end, events.end[whole]))
-        busy += grouped_union(groups.of[event], start, end, count)
+        busy += grouped_union(groups.of[event], np.clip(start, *window), np.clip(end, *window), count)
     return own, busy
 
 
