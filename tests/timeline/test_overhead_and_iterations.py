@@ -128,6 +128,25 @@ def test_a_named_range_that_comes_again_and_again() -> None:
     assert (counted.how, counted.name, len(counted.spans_s)) == ("ranges", "step", 4)
 
 
+def test_ranges_that_come_in_turn_are_one_step() -> None:
+    rows = []
+    for step in range(4):
+        at = 100 * step
+        rows += [
+            (HOST, "annotation", "forward", at, at + 15), (HOST, "annotation", "backward", at + 20, at + 80),
+            (HOST, "annotation", "in backward", at + 30, at + 40), (HOST, "annotation", "optim", at + 80, at + 95),
+            (HOST, "operator", "op", at + 2, at + 94),
+        ]  # fmt: skip
+    found = iterations(timeline_of(rows))
+    assert found is not None
+    assert (found.how, found.name) == ("ranges", "forward … optim")
+    assert [round(length * 1e9) for _, length in found.spans_s] == [95] * 4
+    # One of them fewer, and they come in turn no more.
+    fewer = iterations(timeline_of([row for row in rows if row[2] != "optim"] + [(HOST, "annotation", "optim", 390, 395)]))
+    assert fewer is not None
+    assert (fewer.name, [round(length * 1e9) for _, length in fewer.spans_s]) == ("forward … backward", [80] * 4)
+
+
 def test_ranges_that_are_no_steps() -> None:
     twice = [(HOST, "annotation", "step", 0, 50), (HOST, "annotation", "step", 50, 100)]
     sparse = [(HOST, "annotation", "save", 100 * i, 100 * i + 9) for i in range(5)]

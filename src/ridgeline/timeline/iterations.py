@@ -135,13 +135,35 @@ def _ranges(t: Timeline, events: Events) -> Spans | None:
     if len(chosen) < _LEAST_RANGES:
         return None
     start, end = window_of(t)
-    best: tuple[int, Spans] | None = None
-    for name, members in _families(t, events, chosen):
+    best: tuple[int, str, NDArray[np.intp]] | None = None
+    families = _families(t, events, chosen)
+    for name, members in families:
         length = int((events.end[members] - events.start[members]).sum())
         one_by_one = bool((events.start[members][1:] >= events.end[members][:-1]).all())
         if one_by_one and length >= _HALF * (end - start) and length > 0 and (best is None or length > best[0]):
-            best = length, Spans("ranges", name, events.start[members], events.end[members])
-    return None if best is None else best[1]
+            best = length, name, members
+    return None if best is None else _in_turn(events, families, *best[1:])
+
+
+def _in_turn(events: Events, families: list[tuple[str, NDArray[np.intp]]], name: str, members: NDArray[np.intp]) -> Spans:
+    """Ranges as steps; where others come in turn with them on their track (forward, backward, optimiser), whole turns."""
+    start, end = events.start[members], events.end[members]
+    turn = [(int(start[0]), name)]
+    low, high = start, end
+    for other, theirs in families:
+        if len(theirs) != len(members) or events.track[theirs[0]] != events.track[members[0]] or theirs[0] == members[0]:
+            continue
+        first, last = events.start[theirs], events.end[theirs]
+        before = bool((last <= start).all() and (first[1:] >= end[:-1]).all())
+        after = bool((first >= end).all() and (last[:-1] <= start[1:]).all())
+        if before or after:
+            low, high = np.minimum(low, first), np.maximum(high, last)
+            turn.append((int(first[0]), other))
+    apart = bool((low[1:] >= high[:-1]).all())
+    if not apart or len(turn) == 1:
+        return Spans("ranges", name, start, end)
+    turn.sort()
+    return Spans("ranges", f"{turn[0][1]} … {turn[-1][1]}", low, high)
 
 
 def _families(t: Timeline, events: Events, chosen: NDArray[np.intp]) -> list[tuple[str, NDArray[np.intp]]]:
