@@ -179,7 +179,8 @@ def split(line: str, delimiter: str) -> list[str]:
     if '"' not in line:
         return line.split(delimiter)
     # Where a field does not begin with its quote, the line ends are not part of any field.
-    quoted = line if "\n" not in line or _quoted(line, delimiter) else line.replace("\n", " ")
+    broken = "\n" in line or "\r" in line
+    quoted = line if not broken or _quoted(line, delimiter) else line.replace("\n", " ").replace("\r", " ")
     return next(csv.reader([quoted], delimiter=delimiter), [])
 
 

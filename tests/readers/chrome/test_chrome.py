@@ -140,6 +140,49 @@ def test_two_processes_with_one_correlation(tmp_path: Path) -> None:
     assert links(read(tmp_path, document(*events))) == {("launch", "first", "k0"), ("launch", "second", "k1")}
 
 
+def test_processes_with_the_same_correlations_keep_their_own_devices(tmp_path: Path) -> None:
+    """Two ranks of one program count alike: what one call alone can have launched says whose device it is."""
+
+    def of(pid: int, name: str, ts: int, correlation: int) -> dict[str, object]:
+        return {**call(name, ts, 1, correlation), "pid": pid}
+
+    both = [of(10, "a1", 0, 1), of(20, "b1", 1, 1), work("k1", 5, 1, 1), work("m1", 5, 1, 1, device=1)]
+    assert links(read(tmp_path, document(*both))) == set()
+    alone = [of(10, "a2", 2, 2), work("k2", 8, 1, 2), of(20, "b3", 3, 3), work("m3", 8, 1, 3, device=1)]
+    expected = {("launch", "a1", "k1"), ("launch", "a2", "k2"), ("launch", "b1", "m1"), ("launch", "b3", "m3")}
+    assert links(read(tmp_path, document(*both, *alone))) == expected
+    assert links(read(tmp_path, document(*both, *alone[:2]))) == {link for link in expected if link[2] != "m3"}
+
+
+def test_device_work_as_begin_and_end_lies_on_its_device(tmp_path: Path) -> None:
+    begin = {**work("k", 1, 0, 1), "ph": "B"}
+    end = {"ph": "E", "ts": 4, "pid": begin["pid"], "tid": begin["tid"]}
+    assert rows(read(tmp_path, document(begin, end))) == [("k", 1000, 3000, "compute", "GPU 0 stream 7")]
+
+
+def test_counters_of_one_name_are_told_apart_by_their_identifiers(tmp_path: Path) -> None:
+    events = [{"ph": "C", "name": "held", "id": number, "ts": 1, "pid": 1, "args": {"bytes": 5 + number}} for number in (1, 2)]
+    timeline = read(tmp_path, document(*events)).timeline
+    assert timeline is not None
+    assert {(track.name, *track.value.values.tolist()) for track in timeline.counters} == {("held 1 bytes", 6.0), ("held 2 bytes", 7.0)}
+
+
+def test_what_an_operator_was_given_is_kept(tmp_path: Path) -> None:
+    """A convolution says its strides among its concrete inputs: from them its FLOPs follow."""
+    shapes, concrete = [[1, 3, 8, 8], [4, 3, 3, 3], []], ["", "", "", "[1, 1]", "[0, 0]", "[1, 1]", "False", "[0, 0]", "1"]
+    more = {"Input Dims": shapes, "Input type": ["float", "float", ""], "Concrete Inputs": concrete}
+    timeline = read(tmp_path, document(span("aten::convolution", 0, 5, cat="cpu_op", **more))).timeline
+    assert timeline is not None
+    assert json.loads(timeline.strings[timeline.texts["concrete"].values[0]]) == concrete
+
+
+def test_amounts_that_cannot_be_are_not_there(tmp_path: Path) -> None:
+    sizes = [12, 1e300, 10**30, -5, "x"]
+    timeline = read(tmp_path, document(*[work("m", n, 1, n, cat="gpu_memcpy", bytes=size) for n, size in enumerate(sizes)])).timeline
+    assert timeline is not None
+    assert timeline.numbers["bytes"].values.tolist() == [12, -1, -1, -1, -1]
+
+
 def test_what_a_call_waited_for_must_have_ended_while_it_waited(tmp_path: Path) -> None:
     early = [call("launch", 0, 1, 1), work("k", 2, 3, 1), call("cudaDeviceSynchronize", 6, 2, 2)]
     assert ("wait", "k", "cudaDeviceSynchronize") not in links(read(tmp_path, document(*early)))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from readers.chrome.files import call, codes, document, excluded, links, read, rows, span, work
 from ridgeline.core import ReadError
+from ridgeline.readers import read_profile
 from ridgeline.readers.chrome.stream import EventStream
 from ridgeline.readers.source import Limits
 
@@ -95,6 +96,26 @@ def test_what_has_none_costs_that_event_and_no_other(tmp_path: Path, broken: str
     assert lost[0].first == f"byte {whole.index(parts[which])}"
 
 
+def test_elements_that_are_no_events_cost_nothing_else(tmp_path: Path) -> None:
+    parts = ["null", *(json.dumps(event) for event in TWO[:2]), "[]", '"text"', "-1.5e3", *(json.dumps(event) for event in TWO[2:]), "true"]
+    profile = read(tmp_path, b'{"traceEvents": [' + ", ".join(parts).encode() + b"]}")
+    assert names(profile) == NAMES
+    assert excluded(profile) == {"no object": 5}
+
+
+def test_lines_may_end_as_on_any_machine(tmp_path: Path) -> None:
+    for ending in ("\r\n", "\r"):
+        path = tmp_path / "trace.json"
+        path.write_bytes(json.dumps({"traceEvents": TWO}, indent=1).replace("\n", ending).encode())
+        assert names(read_profile(path)) == NAMES
+
+
+def test_a_second_array_in_the_same_object_is_said_to_be_left_out(tmp_path: Path) -> None:
+    profile = read(tmp_path, b'{"traceEvents": [' + text(*TWO[:2]).encode() + b'], "traceEvents": [' + text(*TWO[2:]).encode() + b"]}")
+    assert names(profile) == NAMES[:2]
+    assert codes(profile) == {"damaged-file"}
+
+
 def test_a_cut_end_costs_the_last_event(tmp_path: Path) -> None:
     whole = document(*TWO)
     for end in range(whole.index(b'"name": "b"'), len(whole) - 4):
@@ -168,6 +189,8 @@ def test_limits_refuse_and_name_what_to_raise(tmp_path: Path) -> None:
     profile = read(tmp_path, document(*TWO, span("x" * 70000)))
     assert names(profile) == NAMES
     assert excluded(profile) == {"a name of more than 65536 characters": 1}
+    for long in ({"pid": "x" * 70000}, {"tid": "x" * 70000}, {"cat": "x" * 70000}):
+        assert excluded(read(tmp_path, document(*TWO, {**span(), **long}))) == {"a name of more than 65536 characters": 1}
     assert names(read(tmp_path, document(*TWO, span("x" * 70000)), Limits(name_characters=80000)))[4] == "x" * 70000
     with pytest.raises(ReadError, match="at most 3 events"):
         read(tmp_path, document(*TWO), Limits(events=3))

@@ -42,7 +42,20 @@ def test_digits_that_a_double_has_no_room_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['"abc"', '""', '"nan"', '"inf"', "1e300", "99999999999999999999", '"1e999999999"', "9223372036854775807", "-9223372036854775808"]
+    "text",
+    [
+        '"abc"',
+        '"1_000"',
+        '"١٢"',
+        '""',
+        '"nan"',
+        '"inf"',
+        "1e300",
+        "99999999999999999999",
+        '"1e999999999"',
+        "9223372036854775807",
+        "-9223372036854775808",
+    ],
 )
 def test_what_is_no_time_is_told(text: str) -> None:
     assert read([text, "1"]) == [WRONG_NS, 1000]

@@ -200,7 +200,8 @@ class Built:
             calls = ~on_device
         syncs = np.flatnonzero((kind == KIND["sync"]) & ~on_device)
         links, skew, unlinked = linked(Recorded(
-            start=rows["start"], end=rows["start"] + rows["duration"], track=rows["slot"].astype(np.int64), correlation=self._full("correlation"),
+            start=rows["start"], end=rows["start"] + rows["duration"], track=rows["slot"].astype(np.int64), process=self._places()[rows["slot"]],
+            correlation=self._full("correlation"),
             external=self._full("external"), calls=np.flatnonzero(calls), work=np.flatnonzero(np.isin(kind, _WORK) & on_device),
             operators=np.flatnonzero(kind == KIND["operator"]), waits=np.flatnonzero(kind == KIND["wait"]), syncs=syncs,
             **self._syncs(syncs), absent=ABSENT,
@@ -216,6 +217,12 @@ class Built:
                 Caution(code="unlinked-work", message=message, effect="what started them cannot be told; they count as work all the same")
             )
         return links
+
+    def _places(self) -> Ints:
+        """Slot → the number of its process, or of its device."""
+        numbers: dict[tuple[str, str], int] = {}
+        found = [numbers.setdefault((slot.process, slot.device), len(numbers)) for slot in self.columns.slots]
+        return np.array(found, np.int64)
 
     def _syncs(self, syncs: Ints) -> dict[str, Any]:
         """What each synchronisation record says, its streams as slots."""
@@ -331,7 +338,7 @@ class Built:
 
     def _texts(self) -> dict[str, Column]:
         found: dict[str, Column] = {}
-        for name in ("shapes", "types"):
+        for name in ("shapes", "types", "concrete"):
             if name in self._sparse:
                 full = np.full(len(self._rows["start"]), -1, np.int32)
                 row, value = self._sparse[name]

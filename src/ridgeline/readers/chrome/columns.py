@@ -83,6 +83,7 @@ class _Lane:
             self.group = _GROUP["ignored"]
         self.process = as_text(process)
         self.thread = as_text(thread)
+        self.too_long = max(len(self.category), len(self.process), len(self.thread)) > columns.most_characters
         known = class_of(category)
         self.known = known is not None and category not in (None, "")
         self.cls: Class = known or _OTHER
@@ -188,7 +189,7 @@ class Columns:
         self.events = 0
         self.whole_us = True
         self._most = events
-        self._most_characters = name_characters
+        self.most_characters = name_characters
         self._file = file
 
     def slot(self, slot: Slot) -> int:
@@ -218,6 +219,7 @@ class Columns:
         groups = np.array([each.group for each in lanes.all], np.int8)[lane]
         names = self.names
         name = np.array([names[event.name] for event in events], np.int32)
+        name[np.array([each.too_long for each in lanes.all], np.bool_)[lane]] = _TOO_LONG
         start = nanoseconds([event.ts for event in events], "ts", block.text)
         timed = self._timed(block, groups, name, start)
         present = np.bincount(groups[timed], minlength=len(GROUPS))
@@ -250,7 +252,7 @@ class Columns:
         for reason, bad in (
             ("no start", (start == ABSENT_NS) & ~needless),
             ("a start that is no time", (start == WRONG_NS) & ~needless),
-            (f"a name of more than {self._most_characters} characters", (name == _TOO_LONG) & (start > WRONG_NS)),
+            (f"a name of more than {self.most_characters} characters", (name == _TOO_LONG) & ((start > WRONG_NS) | needless)),
         ):
             self._count(reason, block, np.flatnonzero(bad))
         return np.asarray(((start > WRONG_NS) | needless) & (name != _TOO_LONG))
@@ -317,6 +319,7 @@ class Columns:
         self._keep("external", rows, external)
         self._texts("shapes", rows, [each.shapes for each in args])
         self._texts("types", rows, [each.types for each in args])
+        self._texts("concrete", rows, [each.concrete for each in args])
         beside = np.array([not each.on_host for each in self.lanes.all], np.bool_)[lane[wanted]]
         chosen = np.flatnonzero(beside)
         if len(chosen):
@@ -326,8 +329,8 @@ class Columns:
             slot[wanted[chosen]] = device_slot
 
     def _device_arguments(self, args: list[Args], rows: Ints) -> None:
-        self._keep("bytes", rows, _amounts([_moved(each) for each in args]), np.int64)
-        self._keep("occupancy", rows, _amounts([each.occupancy for each in args]), np.float64)
+        self._keep("bytes", rows, _amounts([_moved(each) for each in args], 2.0**60), np.int64)
+        self._keep("occupancy", rows, _amounts([each.occupancy for each in args], 100.0), np.float64)
         self._keep("graph", rows, self.identifiers([each.graph for each in args]))
         if any(each.sync_kind is not None for each in args):
             self._keep("sync_kind", rows, np.array([self.names[each.sync_kind] if each.sync_kind is not None else ABSENT for each in args]))
@@ -394,10 +397,15 @@ class Columns:
             if not len(rows):
                 return
         slot = np.array([each.slot for each in lanes], np.int32)[lane]
+        own_thread = slot.tolist()
+        beside = np.flatnonzero(np.array([not each.on_host for each in lanes], np.bool_)[lane]) if group == "begin" else rows[:0]
+        if len(beside):
+            args = [found if type(found := block.events[row].args) is Args else EMPTY for row in rows[beside].tolist()]
+            slot[beside] = self._device_slots(args, lane[beside])
         if group.startswith("flow") or group.endswith("async"):
             key = [self._key(group, block.events[row], lanes[number]) for row, number in zip(rows.tolist(), lane.tolist(), strict=True)]
         else:
-            key = slot.tolist()
+            key = own_thread
         points = self.points[group]
         cls = np.array([each.cls.number for each in lanes], np.int8)[lane]
         self.known = self.known or any(lanes[each].known for each in np.flatnonzero(np.bincount(lane)).tolist())
@@ -438,7 +446,7 @@ class Columns:
             for name, value in series.items():
                 number = _finite(value)
                 if number is not None:
-                    times, values = self.counters.setdefault((as_text(event.pid), as_text(event.name), name), ([], []))
+                    times, values = self.counters.setdefault((as_text(event.pid), _counted(event), name), ([], []))
                     times.append(int(start[row]))
                     values.append(number)
 
@@ -456,6 +464,11 @@ def as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
+def _counted(event: Event) -> str:
+    """What a counter is called: several of one name are told apart by their identifiers."""
+    return f"{as_text(event.name)} {as_text(event.id)}".strip()
+
+
 def _number_in(text: str) -> Any:
     digits = text.strip()
     return int(digits) if digits.removeprefix("-").isdecimal() and len(digits) < 40 else text
@@ -469,15 +482,15 @@ def _finite(value: Any) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _amounts(values: list[Any]) -> NDArray[np.float64]:
-    """Amounts as floats, `ABSENT` where there is none or it is none."""
+def _amounts(values: list[Any], most: float) -> NDArray[np.float64]:
+    """Amounts as floats, `ABSENT` where there is none or it is none, as a negative one or one beyond `most`."""
     try:
         array = np.array(values)
     except (OverflowError, ValueError):
         array = np.empty(0)
-    if array.dtype.kind in "if":
-        return np.where(array < 0, float(ABSENT), array)
-    return np.array([ABSENT if number is None or number < 0 else number for number in map(_finite, values)], np.float64)
+    if array.dtype.kind not in "if":
+        array = np.array([ABSENT if number is None else number for number in map(_finite, values)], np.float64)
+    return np.where((array >= 0) & (array <= most), array, float(ABSENT))
 
 
 def _moved(args: Args) -> Any:

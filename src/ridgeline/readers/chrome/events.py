@@ -35,6 +35,7 @@ class Args(msgspec.Struct, gc=False, kw_only=True):
     bytes: Scalar = ABSENT
     shapes: msgspec.Raw = msgspec.field(name="Input Dims", default=NOTHING)
     types: msgspec.Raw = msgspec.field(name="Input type", default=NOTHING)
+    concrete: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=NOTHING)
     old_external_id: Scalar = msgspec.field(name="external id", default=ABSENT)
     correlation_id: Scalar = ABSENT
     graph: Scalar = msgspec.field(name="graph id", default=ABSENT)

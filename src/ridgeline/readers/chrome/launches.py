@@ -22,11 +22,15 @@ Ints = NDArray[np.int64]
 LAUNCH, WAIT, SIGNAL, FLOW = range(4)
 #: How many later launches are stepped over to find what a blocking call can have waited for.
 _STEPS = 32
+#: Work of which no call is known, and work that could be of several.
+_NONE, _UNCERTAIN = -1, -2
+#: How much of the work whose call is certain must be of one process for the rest to be taken for that process's too.
+_OWNED = 0.9
 _NEVER = np.iinfo(np.int64).min
 
 
 class Recorded(NamedTuple):
-    """Columns of n events; `correlation` and `external` are `absent` where an event has none.
+    """Columns of n events; `correlation` and `external` are `absent` where an event has none, `process` is a number (of work that of its device).
 
     `calls`, `work`, `operators`, `waits`, `syncs`: rows of host calls (blocking ones among them), device work, operators, blocking calls and
     synchronisation records. `sync_…`: of each record: its kind (a text), the stream it waits on and the stream that waits, as tracks of work (−1 if
@@ -36,6 +40,7 @@ class Recorded(NamedTuple):
     start: Ints
     end: Ints
     track: Ints
+    process: Ints
     correlation: Ints
     external: Ints
     calls: Ints
@@ -70,7 +75,7 @@ def linked(recorded: Recorded) -> tuple[Links, Skew, int]:
     """All links, how far the clocks contradict themselves, and how many pieces of work no call is known for."""
     work = recorded.work
     call = _calls_of(recorded)
-    launch = np.where(call >= 0, call, _operators_of(recorded))
+    launch = np.where(call == _NONE, _operators_of(recorded), call)
     there = launch >= 0
     early = recorded.start[launch[there]] - recorded.start[work[there]]
     skew = Skew(int((early > 0).sum()), int(there.sum()), int(early.max(initial=0)))
@@ -89,7 +94,63 @@ def _calls_of(recorded: Recorded) -> Ints:
     wanted = recorded.correlation[recorded.work]
     found = Groups(recorded.correlation[calls], recorded.start[calls]).latest_or_first(wanted, recorded.start[recorded.work])
     found[wanted == recorded.absent] = -1
-    return np.where(found >= 0, calls[np.maximum(found, 0)], -1) if len(calls) else found
+    if not len(calls):
+        return found
+    call = np.where(found >= 0, calls[np.maximum(found, 0)], -1)
+    several, second = _of_several(recorded.correlation[calls], recorded.process[calls], recorded.start[calls])
+    if not len(several):
+        return call
+    place = np.minimum(np.searchsorted(several, wanted), len(several) - 1)
+    # What starts before a second process used the correlation can only be of the first.
+    begun = recorded.start[recorded.work]
+    late = (begun >= second[place]) | (begun < recorded.start[np.maximum(call, 0)])
+    shared = np.flatnonzero((found >= 0) & (several[place] == wanted) & late)
+    if len(shared):
+        call[shared] = _of_owners(recorded, calls, call, shared)
+    return call
+
+
+def _of_several(correlation: Ints, process: Ints, start: Ints) -> tuple[Ints, Ints]:
+    """The correlations that calls of more than one process have, sorted, and when the second process first used each."""
+    order = np.lexsort((start, correlation))
+    correlation, process, start = correlation[order], process[order], start[order]
+    first = np.flatnonzero(np.concatenate([[True], correlation[1:] != correlation[:-1]]))
+    leading = np.repeat(process[first], np.diff(np.append(first, len(process))))
+    other = np.flatnonzero(process != leading)
+    several, at = np.unique(correlation[other], return_index=True)
+    return several, start[other[at]]
+
+
+def _of_owners(recorded: Recorded, calls: Ints, call: Ints, shared: Ints) -> Ints:
+    """The calls of work whose correlation several processes used: those of the process that the device's other work is from."""
+    processes = int(recorded.process.max()) + 1
+    sure = np.setdiff1d(np.flatnonzero(call >= 0), shared, assume_unique=True)
+    owner = _owners(recorded.process[recorded.work[sure]], recorded.process[call[sure]], processes)
+    _one_left(owner, np.unique(recorded.process[recorded.work]), np.unique(recorded.process[calls]))
+    own = owner[recorded.process[recorded.work[shared]]]
+    # Correlation and process as one number: the place of the correlation among all, times the processes.
+    known, place = np.unique(recorded.correlation[calls], return_inverse=True)
+    groups = Groups(place.ravel() * processes + recorded.process[calls], recorded.start[calls])
+    wanted = np.searchsorted(known, recorded.correlation[recorded.work[shared]]) * processes + own
+    found = groups.latest_or_first(wanted, recorded.start[recorded.work[shared]])
+    return np.where((found >= 0) & (own >= 0), calls[np.maximum(found, 0)], _UNCERTAIN)
+
+
+def _owners(device: Ints, process: Ints, count: int) -> Ints:
+    """Device → the process that launched nearly all of its work, −1 where there is none."""
+    owner = np.full(count, -1)
+    pairs, times = np.unique(device * count + process, return_counts=True)
+    total = np.bincount(device, minlength=count)
+    most = times >= _OWNED * total[pairs // count]
+    owner[pairs[most] // count] = pairs[most] % count
+    return owner
+
+
+def _one_left(owner: Ints, devices: Ints, processes: Ints) -> None:
+    """One device and one process that are left over belong together."""
+    device, process = devices[owner[devices] < 0], np.setdiff1d(processes, owner)
+    if len(device) == len(process) == 1:
+        owner[device] = process
 
 
 def _operators_of(recorded: Recorded) -> Ints:

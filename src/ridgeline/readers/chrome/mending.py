@@ -17,6 +17,8 @@ __all__ = ["NEXT", "Walk", "mended", "walk"]
 #: The end of an event and the start of the next one, by a key that events have.
 NEXT = re.compile(rb'\}\s*,?\s*(?=\{\s*"(?:ph|name|pid|tid|ts|cat|dur|args|id|bp|s|tts|tdur|id2|scope)"\s*:)')
 _ANY_NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
+#: Elements of the array that are no events.
+_ASIDE = re.compile(rb'(?:null|true|false|-?\d[\d.eE+-]{0,30}|"(?:[^"\\]|\\.){0,200}"|\[\s{0,9}\])(?=\s{0,99}[,\]])', re.DOTALL)
 _LAST = re.compile(rb"\}(?=\s*\])")
 _STRING = rb'"(?:[^"\\]|\\.)*"'
 _BRACKET = re.compile(_STRING + rb"|[\"{}\[\]]", re.DOTALL)
@@ -94,6 +96,11 @@ class Walk:
             if self._text[position] == 0x5D:  # ]
                 self.reached, self.ended = position + 1, True
                 return
+            aside = _ASIDE.match(self._text, position)
+            if aside is not None:
+                self.lost.append((position, aside.end() - position, "no object"))
+                position = self.reached = aside.end()
+                continue
             end = self._one(position) if self._text[position] == 0x7B else None  # {
             row = row + 1 if end is None else 0
             if end is None and not final and self._endless and len(self._text) - position < _LONGEST:

@@ -167,6 +167,9 @@ class EventStream:
                 return False
         for key, raw in found.items():
             value = bytes(raw)
+            if key == "traceEvents" and value.strip() not in (b"[]", b"null"):
+                self.remarks.append("a second array of events in the same object was left out")
+                continue
             if len(value) <= _VALUE:
                 self.metadata.setdefault(key, value)
         return True

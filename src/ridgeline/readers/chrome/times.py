@@ -9,6 +9,7 @@ What a time means, and which are impossible, is left to `building`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from typing import Any
@@ -27,6 +28,8 @@ WRONG_NS = ABSENT_NS + 1
 _EXACT_US = 2.0**42
 _MOST_US = (2**63 - 1) // 1000
 _NONE = msgspec.Raw(b"")
+#: `Decimal` takes more than files mean: digits of all scripts, and underscores between them.
+_DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 class _Texts(msgspec.Struct, gc=False):
@@ -123,8 +126,11 @@ def _of_value(value: Any) -> int:
 
 def _of_text(text: str) -> int:
     """Decimal microseconds to the nearest nanosecond, in exact arithmetic."""
+    text = text.strip()
+    if not _DECIMAL.fullmatch(text):
+        return WRONG_NS
     try:
-        number = Decimal(text.strip())
+        number = Decimal(text)
     except (InvalidOperation, ValueError):
         return WRONG_NS
     # The size is looked at first: 1e999999 as a whole number would take a million digits.
