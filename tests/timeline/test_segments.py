@@ -58,11 +58,12 @@ def test_deep_nesting_needs_no_depth_of_levels() -> None:
     assert segments(rows).event.tolist() == [*range(1000), *range(998, -1, -1)]
 
 
-def test_what_lies_too_deep_in_a_track_that_is_not_nested_is_counted() -> None:
+def test_a_track_that_is_not_nested_may_be_as_deep() -> None:
     rows = [(0, at, 2000 - 2 * at) for at in range(1000)] + [(0, 1999, 5)]
     found = segments(rows)
-    assert found.deep == 1000 - 256
+    assert found.event.tolist() == [*range(1000), *range(998, 0, -1), 1000]
     assert found.end.max() == 2004
+    assert found.cut == 1
 
 
 @UNTIMED

@@ -139,11 +139,8 @@ def _scene(t: Timeline, events: Events, window: tuple[int, int]) -> tuple[Scene,
     host = counts & ~device
     at = np.flatnonzero(host)
     segments = segments_of(events.track[at].astype(np.int64), events.start[at], events.end[at], at)
-    reasons = {
-        "clock of another domain: not in the dependency graph": int(other.sum()),
-        "nested too deep in a lane that is not nested: counted as a part of what they lie in": segments.deep,
-    }
-    left_out = tuple(Excluded(reason=reason, events=count) for reason, count in reasons.items() if count)
+    count = int(other.sum())
+    left_out = (Excluded(reason="clock of another domain: not in the dependency graph", events=count),) if count else ()
     return Scene(t, events, host, device, segments, segments.event >= 0), left_out
 
 

@@ -4,9 +4,6 @@ An event's parent is the innermost one around it: of the events of its track in 
 it that ends no sooner. So of equal events the later one in the file lies in the earlier one. An event of no length lies in what runs at its tick, and
 nothing lies in it. Events that overlap in part are not nested; both stay. Work in the queue of a device runs beside other work and never in it:
 events of tracks with the role `queue` have neither parent nor children.
-
-The outermost events are those that reach further than all before them; each of the others lies in the last of these, and so on level by level, with
-what is left. What is left when the levels no longer thin it out (very deep nesting) takes one pass with a stack.
 """
 
 from __future__ import annotations
@@ -21,13 +18,11 @@ from ridgeline.core import Timeline
 from .events import Events, events_of
 from .grouping import distinct
 from .intervals import grouped_merge, grouped_union, order_of
+from .nearest import earlier_at_least
 
-__all__ = ["Pieces", "ancestors", "inside_of", "order_by_nesting", "outermost", "own_pieces", "own_ticks", "parents", "partly_overlapping"]
+__all__ = ["Pieces", "ancestors", "apart", "inside_of", "order_by_nesting", "outermost", "own_pieces", "own_ticks", "parents", "partly_overlapping"]
 
 Indices = NDArray[np.int64]
-#: Levels from which on a level must take this part of what is left, or the rest is done with a stack; events that it takes at a time, so that its
-#: lists of Python numbers stay small.
-_LEVELS, _PART, _BLOCK = 3, 1 / 8, 1 << 17
 
 
 def parents(t: Timeline) -> Indices:
@@ -37,12 +32,15 @@ def parents(t: Timeline) -> Indices:
     chosen = np.flatnonzero(nests[events.track]) if len(t) else np.zeros(0, dtype=np.int64)
     if len(chosen):
         chosen = chosen[order_by_nesting(events.track[chosen], events.start[chosen], events.end[chosen])]
-        start, end = _apart(events.track[chosen], events.start[chosen], events.end[chosen])
-        _by_level(chosen, start, end, up)
+        start, end = apart(events.track[chosen], events.start[chosen], events.end[chosen])
+        # An event without a length lies in what goes on after its tick only, and nothing lies in it.
+        long = end > start
+        around = earlier_at_least(np.where(long, end, start[0]), np.where(long, end, end + 1))
+        up[chosen] = np.where(around >= 0, chosen[around], -1)
     return up
 
 
-def _apart(track: NDArray[Any], start: Indices, end: Indices) -> tuple[Indices, Indices]:
+def apart(track: NDArray[Any], start: Indices, end: Indices) -> tuple[Indices, Indices]:
     """Times of sorted events moved so that each track begins after all before it has ended; only their order and what they overlap stays."""
     first = np.flatnonzero(np.concatenate(([True], track[1:] != track[:-1])))
     if len(first) == 1:
@@ -51,60 +49,10 @@ def _apart(track: NDArray[Any], start: Indices, end: Indices) -> tuple[Indices, 
     if float((most.astype(np.float64) - least.astype(np.float64)).sum()) + len(first) > 2.0**61:
         # Places among all times are small, and as good for telling what lies in what.
         times = distinct(np.concatenate((start, end)))
-        return _apart(track, np.searchsorted(times, start), np.searchsorted(times, end))
+        return apart(track, np.searchsorted(times, start), np.searchsorted(times, end))
     shift = np.concatenate(([0], np.cumsum(most - least + 1)[:-1])) - least
     shift = np.repeat(shift, np.diff(np.concatenate((first, [len(track)]))))
     return start + shift, end + shift
-
-
-def _by_level(index: Indices, start: Indices, end: Indices, up: Indices) -> None:
-    """Parents of events in order, into `up`: the outermost first, then what is left."""
-    around = np.full(len(index), -1, dtype=np.int64)
-    level = 0
-    while len(index):
-        # An event without a length lies in what goes on after its tick only.
-        need = end + (end == start)
-        reach = np.maximum.accumulate(end)
-        before = np.concatenate((start[:1], reach[:-1]))
-        top = need > before
-        top[0] = True
-        up[index[top]] = around[top]
-        inner = ~top
-        if not inner.any():
-            return
-        if level >= _LEVELS and int(top.sum()) < _PART * len(index):
-            _by_stack(index, start, end, around, up)
-            return
-        # The last one before that is outermost and has a length; of those without a length nothing is left behind.
-        tops = np.flatnonzero(top)
-        holder = tops[np.cumsum(top)[inner] - 1]
-        overlap = np.maximum(before[tops] - start[tops], 0)
-        index, around, start, end = index[inner], index[holder], start[inner], end[inner]
-        if overlap.any():
-            # What lies in one of two that overlap must not be taken for a part of what lies in the other.
-            shift = np.zeros(len(top), dtype=np.int64)
-            shift[tops] = np.cumsum(overlap)
-            start, end = start + shift[holder], end + shift[holder]
-        level += 1
-
-
-def _by_stack(index: Indices, start: Indices, end: Indices, around: Indices, up: Indices) -> None:
-    """The same with a stack: the classic search for the nearest earlier one that is as great."""
-    reach: list[int] = []
-    place: list[int] = []
-    for begin in range(0, len(index), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        found = []
-        for each, first, last, outer in zip(index[block].tolist(), start[block].tolist(), end[block].tolist(), around[block].tolist(), strict=True):
-            need = last if last > first else last + 1
-            while reach and reach[-1] < need:
-                reach.pop()
-                place.pop()
-            found.append(place[-1] if place else outer)
-            if last > first:
-                reach.append(last)
-                place.append(each)
-        up[index[block]] = found
 
 
 def order_by_nesting(track: NDArray[Any], start: Indices, end: Indices) -> NDArray[np.intp]:
@@ -189,7 +137,7 @@ def partly_overlapping(t: Timeline, up: Indices | None = None) -> NDArray[np.boo
         group = np.where(up[long] >= 0, up[long], len(t) + events.track[long])
         order = np.argsort(group, kind="stable")
         long = long[order]
-        start, end = _apart(group[order], events.start[long], events.end[long])
+        start, end = apart(group[order], events.start[long], events.end[long])
         out[long[1:]] = start[1:] < np.maximum.accumulate(end)[:-1]
     return out
 
