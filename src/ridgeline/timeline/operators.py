@@ -24,7 +24,7 @@ __all__ = ["operator_uses"]
 
 
 #: Events whose pieces are held at a time.
-_BATCH = 1 << 20
+_BATCH = 1 << 19
 #: Kinds that are no work; they are told after all that is.
 _NAMES_ONLY = tuple(EVENT_KINDS.index(kind) for kind in ("annotation", "iteration", "profiler"))
 

@@ -85,12 +85,14 @@ def _path(timeline: Timeline, changes: Mapping[str, float | None], nested: bool,
     from ridgeline.timeline.operators import operator_uses
     from ridgeline.timeline.replay import slack, what_if
 
+    # Before the graph, which is large: what both need beside the events is never needed at once.
+    report("operators", None)
+    uses = operator_uses(timeline, up=up)
     report("critical path", None)
     deps = graph_of(timeline)
     found = path_of(deps)
     path = critical_path(timeline, deps=deps, path=found)
-    report("operators", None)
-    operators = _with_path(timeline, operator_uses(timeline, up=up), path_ticks(deps, found), slack(timeline, deps=deps))
+    operators = _with_path(timeline, uses, path_ticks(deps, found), slack(timeline, deps=deps))
     asked = {} if judging else _asked(timeline, changes, path)
     changed = []
     for index, (name, factor) in enumerate(asked.items()):
@@ -116,9 +118,11 @@ def _with_path(
     timeline: Timeline, operators: tuple[OperatorUse, ...], on_path: NDArray[np.int64], slack: NDArray[np.int64]
 ) -> tuple[OperatorUse, ...]:
     """Operators with the least slack of their events, and their time on the path; a slack below zero is of an event that is in no graph."""
+    from ridgeline.timeline.grouping import numbered
+
     names = timeline.name.values.astype(np.int64)
     kinds = timeline.kind.values.astype(np.int64) if timeline.kind is not None else np.zeros(len(names), dtype=np.int64)
-    unique, place = np.unique(names * len(EVENT_KINDS) + kinds, return_inverse=True)
+    unique, place = numbered(names * len(EVENT_KINDS) + kinds)
     never = np.iinfo(np.int64).max
     least, ticks = np.full(len(unique), never), np.zeros(len(unique), dtype=np.int64)
     known = np.flatnonzero(slack >= 0)
