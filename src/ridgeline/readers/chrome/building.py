@@ -26,6 +26,7 @@ from .kineto import CLASSES, KIND, kind_of_name
 from .launches import FLOW, SIGNAL, WAIT, Links, Recorded, linked
 from .matching import Groups
 from .pairs import Marked, paired
+from .times import LONGEST_NS
 from .tracks import Lane, lanes_of
 
 __all__ = ["Built", "build"]
@@ -369,8 +370,8 @@ def _marked(points: dict[str, NDArray[Any]], name: Ints) -> Marked:
 def _impossible(start: Ints, duration: Ints, long: int) -> NDArray[np.bool_]:
     """Durations from the first one on that is `long` and a thousand times all shorter ones and the time over which events start."""
     spread = int(start.max()) - int(start.min())
-    # Ends beyond the range of the clock wrap around, whatever they are compared with.
-    beyond = duration > np.iinfo(np.int64).max - np.maximum(start, 0)
+    # Between a begin and its end may lie more than a duration may be, whatever it is compared with.
+    beyond = duration > LONGEST_NS
     floor = max(spread, long // _TIMES)
     if int(duration.max()) <= _TIMES * floor:
         return beyond

@@ -20,12 +20,16 @@ from numpy.typing import NDArray
 
 from .events import ABSENT
 
-__all__ = ["ABSENT_NS", "WRONG_NS", "nanoseconds"]
+__all__ = ["ABSENT_NS", "LONGEST_NS", "WRONG_NS", "nanoseconds"]
 
-#: No time, and a time that is no number or beyond what 64 bits hold.
+#: No time, and a time that is no number or beyond what can be reckoned with.
 ABSENT_NS = -(2**63)
 WRONG_NS = ABSENT_NS + 1
 _EXACT_US = 2.0**42
+#: The latest start (110 years from 0) and the longest duration (36 years): ends of events and differences between them fit twice over.
+LATEST_NS = 3 * 2**60
+LONGEST_NS = 2**60
+_MOST = {"ts": LATEST_NS, "dur": LONGEST_NS}
 _MOST_US = (2**63 - 1) // 1000
 _NONE = msgspec.Raw(b"")
 #: `Decimal` takes more than files mean: digits of all scripts, and underscores between them.
@@ -48,6 +52,14 @@ def nanoseconds(values: Sequence[Any], field: str, text: bytes | None) -> NDArra
         field: `ts` or `dur`.
         text: the array that the events were decoded from, if it is at hand; without it digits of a large float may be lost.
     """
+    found = _nanoseconds(values, field, text)
+    wrong = (np.abs(found) > _MOST[field]) & (found != ABSENT_NS)
+    if wrong.any():
+        found[wrong] = WRONG_NS
+    return found
+
+
+def _nanoseconds(values: Sequence[Any], field: str, text: bytes | None) -> NDArray[np.int64]:
     try:
         array = np.array(values)
     except (OverflowError, ValueError):
