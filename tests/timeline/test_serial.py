@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given, settings
 
 from ridgeline.core import Timeline, Track
+from ridgeline.timeline import serial
 from ridgeline.timeline.serial import serial_pairs
 from timeline.building import HOST, stream, timeline_of
 from timeline.generated import SECOND, ticks_of, timelines
@@ -98,6 +101,24 @@ def test_seconds_are_those_of_an_iteration_where_there_are_some() -> None:
     marks = [(HOST, "iteration", f"step#{step}", 46 * step, 46 * step + 46) for step in range(4)]
     (pair,) = serial_pairs(timeline_of([*rows, *marks]))
     assert {round(pair.first_s * 1e9), round(pair.second_s * 1e9), round(pair.saved_s * 1e9)} == {28, 18}
+
+
+def test_of_many_devices_and_lanes_the_longest_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serial, "_DEVICES", 3)
+    monkeypatch.setattr(serial, "_STAGES", 2)
+    npus = [Track(name=f"NPU {at}", device=f"NPU {at}", role="queue") for at in range(6)]
+    threads = [Track(name=f"thread {at}", role="thread", process=str(at)) for at in range(4)]
+    lengths = [9, 10, 15, 11, 13, 14]
+    rows = [row for step in range(4) for row in _one_by_one(npus, "compute", lengths, 1000 * step)]
+    rows += [row for step in range(4) for row in _one_by_one(threads, "operator", [5, 8, 6, 7], 1000 * step + 500)]
+    found = {frozenset((pair.first, pair.second)) for pair in serial.serial_pairs(timeline_of(rows))}
+    longest = ("NPU 2", "NPU 4", "NPU 5", "thread 1", "thread 3")
+    assert found == {frozenset(pair) for pair in combinations(longest, 2)}
+
+
+def _one_by_one(tracks: list[Track], kind: str, lengths: list[int], at: int) -> list[Row]:
+    starts = [at + sum(lengths[:number]) for number in range(len(lengths))]
+    return [(track, kind, track.name, start, start + length) for track, start, length in zip(tracks, starts, lengths, strict=True)]
 
 
 @settings(deadline=None)

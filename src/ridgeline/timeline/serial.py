@@ -21,7 +21,7 @@ from ridgeline.core import LINK_KINDS, SerialPair, Timeline
 
 from .events import HOST_ACTIVITY, Events, events_of, is_kind, links_of, window_of
 from .grouping import distinct
-from .intervals import Ticks, covered_before, merge, overlap_length, subtract
+from .intervals import Ticks, covered_before, grouped_union, merge, overlap_length, subtract
 from .iterations import Spans, iteration_spans
 from .use import work_of_devices
 
@@ -30,8 +30,8 @@ __all__ = ["serial_pairs"]
 _LEAST_TURNS, _SHARED, _ORDERED = 3, 0.01, 0.95
 #: A pair that could save less of the window than this is not looked at.
 _WORTH = 0.001
-#: Stages of each sort, longest first; turns whose order is looked for, spread over all; links in a row.
-_STAGES, _TURNS, _HOPS = 12, 40, 16
+#: Devices, and stages of each other sort, longest first; turns whose order is looked for, spread over all; links in a row.
+_DEVICES, _STAGES, _TURNS, _HOPS = 64, 12, 40, 16
 #: Intervals of the shorter stage that tell first whether a pair overlaps a lot, and the part from which it does.
 _SAMPLE, _CLEARLY = 2000, 0.05
 _NEVER = np.iinfo(np.int64).max
@@ -161,12 +161,16 @@ def _stages(t: Timeline, events: Events) -> list[_Stage]:
     """All stages, in the order in which they are told."""
     work = work_of_devices(t, events)
     found = [_stage("device", name, name, mine, events) for name, mine in work]
-    for name, mine in work:
-        classes = (("compute",), ("communication",), ("copy", "fill"))
-        parts = [(kinds[0], mine[is_kind(events, *kinds)[mine]]) for kinds in classes]
+    longest = sorted(range(len(found)), key=lambda at: -found[at].length)[:_DEVICES]
+    found = [found[at] for at in sorted(longest)]
+    kinds = {of[0]: is_kind(events, *of) for of in (("compute",), ("communication",), ("copy", "fill"))}
+    for device in found[:]:
+        name, mine = device.name, device.events
+        parts = [(kind, mine[of[mine]]) for kind, of in kinds.items()]
         found += [_stage("class", f"{name}: {kind}", name, part, events) for kind, part in parts if 0 < len(part) < len(mine)]
-        found += _longest([_stage("queue", t.tracks[at].name, name, part, events) for at, part in _by(events.track, mine) if len(part) < len(mine)])
-    return [*found, *_longest(_threads(t, events)), *_longest(_named(t, events))]
+        lengths = grouped_union(events.track[mine], events.start[mine], events.end[mine], len(t.tracks))
+        found += [_stage("queue", t.tracks[at].name, name, part, events) for at, part in _by(events.track, mine, lengths) if len(part) < len(mine)]
+    return [*found, *_threads(t, events), *_named(t, events)]
 
 
 def _stage(sort: str, name: str, device: str, chosen: Ticks, events: Events, busy: tuple[Ticks, Ticks] | None = None) -> _Stage:
@@ -179,21 +183,25 @@ def _longest(stages: list[_Stage]) -> list[_Stage]:
     return sorted(stages, key=lambda stage: -stage.length)[:_STAGES]
 
 
-def _by(column: NDArray[np.int64], chosen: Ticks) -> list[tuple[int, Ticks]]:
-    """(value, its members of `chosen`) of each value of a column."""
-    if not len(chosen):
-        return []
+def _by(column: NDArray[np.int64], chosen: Ticks, lengths: Ticks) -> list[tuple[int, Ticks]]:
+    """(value, its members of `chosen`) of the values of a column that have the greatest of the lengths given for each value, longest first."""
     order = chosen[np.argsort(column[chosen], kind="stable")]
-    cuts = np.flatnonzero(np.diff(column[order].astype(np.int64))) + 1
-    return [(int(column[part[0]]), part) for part in np.split(order, cuts)]
+    ordered = column[order]
+    values = distinct(ordered)
+    values = values[np.argsort(-lengths[values], kind="stable")][:_STAGES].tolist()
+    return [(value, order[slice(*np.searchsorted(ordered, (value, value + 1)))]) for value in values]
 
 
 def _threads(t: Timeline, events: Events) -> list[_Stage]:
     on_host = np.array([not track.device for track in t.tracks])[events.track]
+    waiting = is_kind(events, "wait")
+    called = np.flatnonzero(on_host & (waiting | is_kind(events, *HOST_ACTIVITY)))
+    waits = called[waiting[called]]
+    count = len(t.tracks)
+    whole, waited = (grouped_union(events.track[mine], events.start[mine], events.end[mine], count) for mine in (called, waits))
     found = []
-    for track, mine in _by(events.track, np.flatnonzero(on_host & is_kind(events, *HOST_ACTIVITY, "wait"))):
-        waits = mine[is_kind(events, "wait")[mine]]
-        active = mine[~is_kind(events, "wait")[mine]]
+    for track, mine in _by(events.track, called, whole - waited):
+        waits, active = mine[waiting[mine]], mine[~waiting[mine]]
         if len(active):
             busy = subtract(merge(events.start[active], events.end[active]), merge(events.start[waits], events.end[waits]))
             found.append(_stage("thread", t.tracks[track].name, "", active, events, busy))
@@ -203,29 +211,33 @@ def _threads(t: Timeline, events: Events) -> list[_Stage]:
 def _named(t: Timeline, events: Events) -> list[_Stage]:
     """Named ranges that come again, by their names, and loading data."""
     on_host = np.array([not track.device for track in t.tracks])[events.track]
-    ranges = _by(events.name, np.flatnonzero(on_host & is_kind(events, "annotation")))
-    found = [_stage("range", t.strings[name], "", mine, events) for name, mine in ranges if len(mine) >= _LEAST_TURNS]
+    ranges = np.flatnonzero(on_host & is_kind(events, "annotation"))
+    often = np.bincount(events.name[ranges], minlength=len(t.strings)) >= _LEAST_TURNS
+    ranges = ranges[often[events.name[ranges]]]
+    lengths = grouped_union(events.name[ranges], events.start[ranges], events.end[ranges], len(t.strings))
+    found = [_stage("range", t.strings[name], "", mine, events) for name, mine in _by(events.name, ranges, lengths)]
     loading = np.flatnonzero(on_host & is_kind(events, "input"))
-    return [*found, *([_stage("range", "data loading", "", loading, events)] if len(loading) else [])]
+    return _longest([*found, *([_stage("range", "data loading", "", loading, events)] if len(loading) else [])])
 
 
 def _pairs(stages: list[_Stage]) -> list[tuple[_Stage, _Stage]]:
     """Those that could run side by side: classes and queues of one device with each other, and devices, threads and ranges."""
     found: list[tuple[_Stage, _Stage]] = []
+    numbers: dict[tuple[bytes, bytes], int] = {}
+    times = {id(stage): numbers.setdefault((stage.busy[0].tobytes(), stage.busy[1].tobytes()), len(numbers)) for stage in stages}
+    told = set[frozenset[int]]()
     for one, other in combinations(stages, 2):
         inner = {"class", "queue"} & {one.sort, other.sort}
         if inner and (one.sort != other.sort or one.device != other.device):
             continue
         if one.track >= 0 and one.track == other.track:
             continue  # one thread or queue does one thing after the other
-        if not any(_same(pair, (one, other)) or _same(pair, (other, one)) for pair in found):
+        # Pairs that are busy at the same times are told once: a class of work may have a queue of its own.
+        both = frozenset((times[id(one)], times[id(other)]))
+        if both not in told:
+            told.add(both)
             found.append((one, other))
     return found
-
-
-def _same(pair: tuple[_Stage, _Stage], other: tuple[_Stage, _Stage]) -> bool:
-    """Whether two pairs are busy at the same times: a class of work that has a queue of its own is told once."""
-    return all(np.array_equal(mine, its) for one, two in zip(pair, other, strict=True) for mine, its in zip(one.busy, two.busy, strict=True))
 
 
 class _Order:
