@@ -225,8 +225,8 @@ class OpTable(msgspec.Struct, frozen=True, kw_only=True):
 class Counters(msgspec.Struct, frozen=True, kw_only=True):
     """Event counts, each with the fraction of time it was really counted (shape (n,) each).
 
-    `units`: of each, for what is no count (`s` of clocks, `J` of energy); empty where all are counts. `deviation`: relative standard error of each over
-    repeated runs, shape (n,); null where it ran once.
+    `units`: of each, for what is no count (`s` of clocks, `J` of energy); empty where all are counts. `deviation`: relative standard error of each
+    over repeated runs, shape (n,); null where it ran once.
     """
 
     names: tuple[str, ...]

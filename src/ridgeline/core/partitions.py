@@ -35,8 +35,8 @@ class PartitionTable(msgspec.Struct, frozen=True, kw_only=True):
         delegate: the provider that was asked for.
         handoff_s: seconds of entering and leaving partitions in one call of the target, copies included; null if not measured.
         instrument: how it was observed.
-        count: partitions on the delegate, nodes: in the graph, delegated: nodes that the delegate took, runs: stretches of nodes on one provider, as the
-            runtime says them; null where it does not, and where `partitions` tell.
+        count: partitions on the delegate, nodes: in the graph, delegated: nodes that the delegate took, runs: stretches of nodes on one provider, as
+            the runtime says them; null where it does not, and where `partitions` tell.
         refused: kind of operator → why the delegate refused it, where it says so.
     """
 

@@ -197,7 +197,8 @@ class Source:
             raise ReadError(f"a file of at most {most >> 20} MiB", found=what, remedy="record less, or raise the limit with --most-bytes")
         if self.packed and size > max(2**26, self.limits.packing * self.size_bytes):
             what = f"{self.name}, which grew to more than {self.limits.packing} times its size"
-            raise ReadError("a packed file of ordinary contents", found=what, remedy="unpack it yourself if you trust it, or raise it with --limit packing=…")
+            remedy = "unpack it yourself if you trust it, or raise it with --limit packing=…"
+            raise ReadError("a packed file of ordinary contents", found=what, remedy=remedy)
 
 
 class _Members:
