@@ -64,7 +64,22 @@ def gaps(t: Timeline, *, most: int = 200, up: Ticks | None = None) -> tuple[tupl
     waits = _Waits(t, events)
     fill = _fill(t, events, chosen, up)
     origin = window_of(t)[0]
-    return tuple(_gap(t, events, chosen, index, names, waits, fill, origin) for index in range(len(order))), count
+    because = fill.classes.argmax(axis=1)
+    activity, ticks = fill.largest(because)
+    return tuple(
+        Gap(
+            device=names[chosen.device[index]],
+            start_s=(int(chosen.start[index]) - origin) * t.tick_s,
+            duration_s=int(chosen.end[index] - chosen.start[index]) * t.tick_s,
+            after=t.strings[events.name[chosen.before[index]]],
+            before=t.strings[events.name[chosen.after[index]]],
+            waiting_for=waits.of(chosen, index),
+            because=BECAUSE[because[index]],
+            activity=t.strings[activity[index]] if activity[index] >= 0 else "",
+            covered_share=int(ticks[index]) / int(chosen.end[index] - chosen.start[index]),
+        )
+        for index in range(len(order))
+    ), count
 
 
 def idle_because(t: Timeline, up: Ticks | None = None) -> dict[str, dict[str, float]]:
@@ -135,23 +150,6 @@ def _begun_in(t: Timeline, events: Events, idle: _Idle) -> tuple[Ticks, Ticks]:
         which[gap[inside]], took[gap[inside]] = at[inside] + count, (end - start)[at[inside]]
         count += len(start)
     return which, took
-
-
-def _gap(t: Timeline, events: Events, idle: _Idle, index: int, names: tuple[str, ...], waits: _Waits, fill: _Fill, origin: int) -> Gap:
-    duration = int(idle.end[index] - idle.start[index])
-    because = int(fill.classes[index].argmax())
-    activity, ticks = fill.largest(index, because)
-    return Gap(
-        device=names[idle.device[index]],
-        start_s=(int(idle.start[index]) - origin) * t.tick_s,
-        duration_s=duration * t.tick_s,
-        after=t.strings[events.name[idle.before[index]]],
-        before=t.strings[events.name[idle.after[index]]],
-        waiting_for=waits.of(idle, index),
-        because=BECAUSE[because],
-        activity=t.strings[activity] if activity >= 0 else "",
-        covered_share=ticks / duration,
-    )
 
 
 def _idle(t: Timeline, events: Events) -> tuple[_Idle, tuple[str, ...]]:
@@ -255,14 +253,17 @@ class _Fill(NamedTuple):
     name: Ticks
     ticks: Ticks
 
-    def largest(self, gap: int, kind: int) -> tuple[int, int]:
-        """(name, ticks) of what fills most of a gap within a class; (−1, 0) for nothing."""
-        low, high = np.searchsorted(self.gap, [gap, gap + 1])
-        mine = np.flatnonzero(self.kind[low:high] == kind) + low
-        if not len(mine):
-            return -1, 0
-        best = mine[self.ticks[mine].argmax()]
-        return int(self.name[best]), int(self.ticks[best])
+    def largest(self, kind: Ticks) -> tuple[Ticks, Ticks]:
+        """(name, ticks) of what fills most of each gap within the class given for it, the first name of several; (−1, 0) for nothing. Shape (g,)."""
+        width = len(BECAUSE)
+        order = np.lexsort((-self.ticks, self.gap * width + self.kind))
+        keys, first = np.unique((self.gap * width + self.kind)[order], return_index=True)
+        wanted = np.arange(len(kind)) * width + kind
+        if not len(keys):
+            return np.full(len(kind), -1), np.zeros(len(kind), dtype=np.int64)
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        there, best = keys[place] == wanted, order[first[place]]
+        return np.where(there, self.name[best], -1), np.where(there, self.ticks[best], 0)
 
 
 def _fill(t: Timeline, events: Events, idle: _Idle, up: Ticks | None) -> _Fill:

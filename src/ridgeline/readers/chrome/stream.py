@@ -195,8 +195,8 @@ class EventStream:
     def _decoded(self, cuts: list[int], last: bool) -> Any:
         """Yield the events before one of the cuts; true at the end of the array."""
         for cut in cuts:
-            body = self._data[:cut]
-            text = b"[" + (body.rstrip(b" \t\r\n,\x00") if last else body) + b"]"
+            body = self._data[:cut].rstrip(b" \t\r\n,\x00") if last else memoryview(self._data)[:cut]
+            text = b"".join((b"[", body, b"]"))
             try:
                 events = decode_events(text)
             except Ended as ended:
