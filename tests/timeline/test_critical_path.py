@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ridgeline.timeline.critical_path import LABELS, Path, critical_path, path_of, path_ticks
@@ -70,6 +70,7 @@ def check(simulation: Simulation) -> None:
 
 @settings(max_examples=1000, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 5), DEPTHS, st.booleans())
+@example(140800617, 0, 1, False)  # a call that waits for a place in the queue, and then launches work of no length
 def test_the_path_of_a_thousand_schedules_is_the_one_that_the_simulator_knows(seed: int, latency: int, depth: int, markers: bool) -> None:
     check(Simulation(random_programs(seed), latency=latency, depth=depth, markers=markers))
 

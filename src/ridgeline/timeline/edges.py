@@ -140,7 +140,7 @@ def waits(scene: Scene) -> Edges:
 def launches(scene: Scene, ready: Ints) -> Edges:
     """Work after the call that put it into its queue: after its end, or, where it began while the call still ran, after its start.
 
-    A call that waits may end with what it put there: work of no length at its very end began while it ran.
+    A call that waits for what it put there may end with it: work of no length at its very end began while it ran.
 
     The delay is the median of those that waited for nothing else on that device, or what was seen where that is less.
 
@@ -150,9 +150,13 @@ def launches(scene: Scene, ready: Ints) -> Edges:
     """
     source, target = _links(scene, "launch")
     start, end = scene.events.start, scene.events.end
-    waiting = is_kind(scene.events, "wait")
-    waiting[_links(scene, "wait")[1]] = True
-    after_end = (end[source] <= start[target]) & ~(waiting[source] & (end[target] <= end[source]))
+    awaited, waiter = _links(scene, "wait")
+    size = len(scene.events.start)
+    linked = np.isin(target * size + source, awaited * size + waiter)
+    # A wait that the file links to nothing may be for its own work; one that is linked to other work is not.
+    unlinked = is_kind(scene.events, "wait")
+    unlinked[waiter] = False
+    after_end = (end[source] <= start[target]) & ~((linked | unlinked[source]) & (end[target] <= end[source]))
     point = np.where(after_end, end[source], start[source])
     fits = point <= start[target]
     source, target, after_end, point = source[fits], target[fits], after_end[fits], point[fits]
