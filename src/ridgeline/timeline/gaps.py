@@ -26,7 +26,7 @@ from .intervals import Ticks, intersect, merge
 from .nesting import ancestors, inside_of, own_pieces, parents
 from .use import work_of_devices
 
-__all__ = ["AHEAD", "BECAUSE", "IdleReasons", "gaps", "idle_because", "idle_reasons"]
+__all__ = ["AHEAD", "BECAUSE", "Filled", "IdleReasons", "filled", "gaps", "idle_because", "idle_reasons"]
 
 #: What can fill a gap; of classes with the same time the first one counts.
 BECAUSE = ("synchronisation", "data loading", "launch-bound", "copy", "python", "operator", "profiler", "nothing known")
@@ -46,26 +46,46 @@ class _Idle(NamedTuple):
     thread: Ticks
 
 
-def gaps(t: Timeline, *, most: int = 200, up: Ticks | None = None) -> tuple[tuple[Gap, ...], int]:
+class Filled(NamedTuple):
+    """All gaps of a timeline, the devices that they are of, and what fills them: what every question about gaps needs."""
+
+    events: Events
+    idle: _Idle
+    names: tuple[str, ...]
+    fill: _Fill
+
+
+def filled(t: Timeline, up: Ticks | None = None) -> Filled:
+    """All gaps and what fills them.
+
+    Args:
+        t: the timeline.
+        up: `nesting.parents(t)`, where the caller has them.
+    """
+    events = events_of(t)
+    idle, names = _idle(t, events)
+    return Filled(events, idle, names, _fill(t, events, idle, up))
+
+
+def gaps(t: Timeline, *, most: int = 200, up: Ticks | None = None, found: Filled | None = None) -> tuple[tuple[Gap, ...], int]:
     """(the longest gaps, longest first, how many there are in all).
 
     Args:
         t: the timeline.
         most: how many are told.
         up: `nesting.parents(t)`, where the caller has them.
+        found: `filled(t)`, likewise.
     """
-    events = events_of(t)
-    idle, names = _idle(t, events)
+    events, idle, names, fill = filled(t, up) if found is None else found
     count = len(idle.start)
     if not count:
         return (), 0
     order = np.lexsort((idle.start, idle.start - idle.end))[: max(most, 0)]
     chosen = _Idle(*(column[order] for column in idle))
     waits = _Waits(t, events)
-    fill = _fill(t, events, chosen, up)
     origin = window_of(t)[0]
     because = fill.classes.argmax(axis=1)
-    activity, ticks = fill.largest(because)
+    because, activity, ticks = (column[order] for column in (because, *fill.largest(because)))
     return tuple(
         Gap(
             device=names[chosen.device[index]],
@@ -105,7 +125,7 @@ AHEAD = ("synchronisation", "launch-bound", "python", "operator")
 _AHEAD = [BECAUSE.index(each) for each in AHEAD]
 
 
-def idle_reasons(t: Timeline, up: Ticks | None = None) -> dict[str, IdleReasons]:
+def idle_reasons(t: Timeline, up: Ticks | None = None, found: Filled | None = None) -> dict[str, IdleReasons]:
     """Device → what fills its gaps, over all of them; gaps that began while the thread that feeds the device waited are of a queue that was drained.
 
     A thread that does not wait is ahead by as much as it waited: of each wait and the gaps that began in it the shorter one goes, at the most.
@@ -113,13 +133,13 @@ def idle_reasons(t: Timeline, up: Ticks | None = None) -> dict[str, IdleReasons]
     Args:
         t: the timeline.
         up: `nesting.parents(t)`, where the caller has them.
+        found: `filled(t)`, likewise.
     """
-    events = events_of(t)
-    idle, names = _idle(t, events)
+    events, idle, names, fill = filled(t, up) if found is None else found
     if not len(idle.start):
         return {}
-    fill, (wait, waited) = _fill(t, events, idle, up), _begun_in(t, events, idle)
-    found: dict[str, IdleReasons] = {}
+    wait, waited = _begun_in(t, events, idle)
+    reasons: dict[str, IdleReasons] = {}
     for device in distinct(idle.device).tolist():
         mine = idle.device == device
         drained = np.flatnonzero(mine & (wait >= 0))
@@ -128,8 +148,8 @@ def idle_reasons(t: Timeline, up: Ticks | None = None) -> dict[str, IdleReasons]
         first[place] = waited[drained]
         ahead = int(np.minimum(first, summed(place, fill.classes[drained][:, _AHEAD].sum(axis=1), len(each))).sum())
         parts = [_by_class(t, fill.classes[chosen].sum(axis=0)) for chosen in (mine, drained)]
-        found[names[device]] = IdleReasons(parts[0], parts[1], ahead * t.tick_s)
-    return found
+        reasons[names[device]] = IdleReasons(parts[0], parts[1], ahead * t.tick_s)
+    return reasons
 
 
 def _by_class(t: Timeline, ticks: Ticks) -> dict[str, float]:

@@ -111,6 +111,8 @@ def own_pieces(events: Events, up: Indices, chosen: Indices) -> Pieces:
 def inside_of(up: Indices, chosen: NDArray[np.bool_], events: Indices) -> NDArray[np.bool_]:
     """Which of the events given are chosen ones or lie in one, however deep; shape of `events`."""
     out = np.zeros(len(events), dtype=np.bool_)
+    if not chosen.any():
+        return out
     place, at = np.arange(len(events)), events
     while len(at):
         hit = chosen[at]

@@ -29,6 +29,8 @@ Flags = NDArray[np.bool_]
 _THREAD, _WORK, _WAIT = (EDGE_KINDS.index(kind) for kind in ("thread", "work", "wait"))
 #: Edges that are turned into Python numbers at a time.
 _BLOCK = 1 << 18
+#: Nodes whose ticks are held as Python numbers all at once.
+_LISTED = 1 << 20
 
 
 def replayed(deps: Dependencies, delay: Ints | None = None, *, lag: Ints | None = None, without: Flags | None = None) -> Ints:
@@ -43,8 +45,7 @@ def replayed(deps: Dependencies, delay: Ints | None = None, *, lag: Ints | None 
     start = deps.window[0]
     # Whatever an edge says, nothing comes before the window; a node without edges comes where it came.
     out = np.where(_without_edges(deps), start + lag, start).astype(np.int64)
-    # A view gives and takes Python numbers without a list of all of them.
-    times = out.data
+    times = _indexed(out)
     keep = np.arange(len(deps.source)) if without is None else np.flatnonzero(~without)
     weight = delay + lag[deps.target] if len(deps.target) else delay
     for low in range(0, len(keep), _BLOCK):
@@ -54,7 +55,13 @@ def replayed(deps: Dependencies, delay: Ints | None = None, *, lag: Ints | None 
             tick = times[source] + after
             if tick > times[target]:
                 times[target] = tick
-    return out
+    return np.asarray(times)
+
+
+def _indexed(ticks: Ints) -> list[int] | memoryview[int]:
+    """The same to be gone through one by one: a list, which is fastest, or a view where that would take much memory."""
+    found: list[int] | memoryview[int] = ticks.tolist() if len(ticks) <= _LISTED else ticks.data
+    return found
 
 
 def _without_edges(deps: Dependencies) -> Flags:
@@ -73,7 +80,7 @@ def _latest(deps: Dependencies) -> Ints:
     """The latest tick of each node that leaves the window as it is, shape (m,)."""
     last = int(deps.tick.max(initial=deps.window[0]))
     out = np.full(len(deps), last, dtype=np.int64)
-    times = out.data
+    times = _indexed(out)
     weight = deps.delay + deps.lag[deps.target] if len(deps.target) else deps.delay
     for high in range(len(deps.source), 0, -_BLOCK):
         part = slice(max(0, high - _BLOCK), high)
@@ -82,7 +89,7 @@ def _latest(deps: Dependencies) -> Ints:
             tick = times[target] - after
             if tick < times[source]:
                 times[source] = tick
-    return out
+    return np.asarray(times)
 
 
 def slack(t: Timeline, *, deps: Dependencies | None = None) -> Ints:

@@ -38,7 +38,7 @@ def timed_answers(
         judging: whether only findings are wanted, which ask for no what-ifs.
         report: told what is being worked out.
     """
-    from ridgeline.timeline.gaps import gaps
+    from ridgeline.timeline.gaps import filled, gaps
     from ridgeline.timeline.iterations import iterations
     from ridgeline.timeline.overhead import overhead
     from ridgeline.timeline.serial import serial_pairs
@@ -47,11 +47,12 @@ def timed_answers(
     start, end = window_of(timeline)
     window_s = (end - start) * timeline.tick_s
     report("use of devices and lanes", None)
-    listed, gap_count = gaps(timeline, most=most, up=up)
+    idle = filled(timeline, up)
+    listed, gap_count = gaps(timeline, most=most, found=idle)
     answers = {
         "window_s": window_s,
         "window": _window(timeline, start, window_s),
-        "devices": _devices(timeline, up),
+        "devices": _devices(timeline, idle),
         "lanes": lane_uses(timeline, up),
         "gaps": listed,
         "gap_count": gap_count,
@@ -66,12 +67,12 @@ def _window(timeline: Timeline, start: int, window_s: float) -> str:
     return f"{format_quantity(window_s, 's')} from the first start to the last end of {len(timeline)} events; it starts at {at} of the file's clock"
 
 
-def _devices(timeline: Timeline, up: Any) -> tuple[DeviceUse, ...]:
+def _devices(timeline: Timeline, found: Any) -> tuple[DeviceUse, ...]:
     """Uses of devices, with what fills their idle time."""
     from ridgeline.timeline.gaps import IdleReasons, idle_reasons
     from ridgeline.timeline.use import device_uses
 
-    idle, none = idle_reasons(timeline, up), IdleReasons({}, {}, 0.0)
+    idle, none = idle_reasons(timeline, found=found), IdleReasons({}, {}, 0.0)
     return tuple(
         msgspec.structs.replace(device, idle_because_s=why.because, drained_because_s=why.drained, ahead_s=why.ahead_s)
         for device, why in ((device, idle.get(device.name, none)) for device in device_uses(timeline))
