@@ -62,7 +62,7 @@ class _Turns(NamedTuple):
 
 
 def serial_pairs(t: Timeline) -> tuple[SerialPair, ...]:
-    """The pairs that take turns, what would save most first."""
+    """The pairs that take turns, what would save most first; of the 64 devices, 12 threads and 12 named ranges with most time."""
     if not len(t):
         return ()
     events = events_of(t)
