@@ -155,7 +155,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    folder = os.environ.get("RIDGELINE_DATA", "")
+    data = os.environ.get("RIDGELINE_DATA", "")
+    folder = str(Path(data) / "traces") if data else ""
     if not folder or not Path(folder).is_dir():
         print("RIDGELINE_DATA names no folder of recordings: nothing was checked", file=sys.stderr)
         return 0

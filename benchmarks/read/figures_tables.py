@@ -181,7 +181,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    folder = os.environ.get("RIDGELINE_DATA", "")
+    data = os.environ.get("RIDGELINE_DATA", "")
+    folder = str(Path(data) / "traces") if data else ""
     if not folder or not (Path(folder) / "MANIFEST.tsv").exists():
         print("figures_tables: RIDGELINE_DATA names no folder with recordings; nothing is checked", file=sys.stderr)
         return 0
