@@ -18,7 +18,7 @@ from ridgeline.core.documents import decode, encode
 from .reading import ProfileReader, read_profile
 from .source import Source
 
-__all__ = ["ProfileReaderConformance"]
+__all__ = ["ProfileReaderConformance", "written"]
 
 #: What no reader may take for its own.
 _FOREIGN = (
@@ -44,14 +44,14 @@ class ProfileReaderConformance:
         """By what is in them, and surer than any other reader."""
         assert self.examples(), "no example"
         for name, data in self.examples().items():
-            with _file(data, "thing.dat") as path:
+            with written(data, "thing.dat") as path:
                 assert self.reader().recognises(Source(path)) > 0, f"{name} is not recognised"
                 assert read_profile(path).format == self.reader().format, f"{name} is read by another reader"
 
     def test_it_leaves_other_files_alone(self) -> None:
         """Neither raising nor taking them."""
         for data in _FOREIGN:
-            with _file(data) as path:
+            with written(data) as path:
                 assert self.reader().recognises(Source(path)) == 0, f"{data!r} is taken for a file of {self.reader().format}"
 
     def test_it_reads_packed_files_alike(self) -> None:
@@ -86,11 +86,11 @@ class ProfileReaderConformance:
                 self._refused_or_read(data.replace(old, new), f"{name}, {new!r} for {old!r}")
 
     def _read(self, data: bytes) -> Profile:
-        with _file(data) as path:
+        with written(data) as path:
             return self.reader().read(Source(path))
 
     def _refused_or_read(self, data: bytes, what: str) -> None:
-        with _file(data) as path:
+        with written(data) as path:
             found: Profile | ReadError
             try:
                 found = read_profile(path, format=self.reader().format)
@@ -117,7 +117,8 @@ def _check(profile: Profile, what: str) -> None:
 
 
 @contextmanager
-def _file(data: bytes, name: str = "profile.dat") -> Iterator[Path]:
+def written(data: bytes, name: str = "file.dat") -> Iterator[Path]:
+    """A file of these bytes, in a folder that is gone afterwards."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / name
         path.write_bytes(data)

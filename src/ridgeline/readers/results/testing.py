@@ -6,9 +6,7 @@ small files as the tool writes them.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ import numpy as np
 from ridgeline.core import ReadError, SeriesSet
 from ridgeline.core.documents import decode, encode
 
+from ..testing import written
 from .content import Content
 from .reading import ResultReader
 
@@ -52,19 +51,19 @@ class ResultReaderConformance:
         """By what is in them."""
         assert self.examples(), "no example"
         for name, data in self.examples().items():
-            with _file(data, "thing.dat") as path:
+            with written(data, "thing.dat") as path:
                 assert self.reader().sniff(Content(path)), f"{name} is not recognised"
 
     def test_it_leaves_other_files_alone(self) -> None:
         """Neither raising anything but `ReadError` nor taking them."""
         for data in _FOREIGN:
-            with _file(data) as path:
+            with written(data) as path:
                 assert not self.reader().sniff(Content(path)), f"{data!r} is taken for a file of {self.reader().tool}"
 
     def test_the_series_keep_their_contract(self) -> None:
         """Named once for each metric, in base units, finite, with texts as keys, and the same each time."""
         for name, data in self.examples().items():
-            with _file(data) as path:
+            with written(data) as path:
                 first, second = self.reader().read(Content(path)), self.reader().read(Content(path))
             assert encode(first) == encode(second), f"{name} is read in two ways"
             assert decode(encode(first), SeriesSet) == first, f"{name} does not survive being stored"
@@ -75,7 +74,7 @@ class ResultReaderConformance:
         """At any byte; with nothing but a `ReadError`."""
         for name, data in self.examples().items():
             for end in range(0, len(data) - 1, max(1, len(data) // _CUTS)):
-                with _file(data[:end]) as path:
+                with written(data[:end]) as path:
                     self._refused_or_read(path, f"{name} cut at byte {end}")
 
     def test_damage_is_refused_or_counted(self) -> None:
@@ -89,7 +88,7 @@ class ResultReaderConformance:
                 data.replace(b"[", b"{"),
             )
             for number, version in enumerate(damaged):
-                with _file(version) as path:
+                with written(version) as path:
                     self._refused_or_read(path, f"{name}, damage {number}")
 
     def _refused_or_read(self, path: Path, what: str) -> None:
@@ -118,11 +117,3 @@ def _check(found: SeriesSet, what: str) -> None:
         assert series.processes_known or not series.process.values.any(), f"{what}: {series.name} numbers processes it does not know"
     counts = [entry.count for series in found.series for entry in series.left_out] + [entry.count for entry in found.left_out]
     assert all(count > 0 for count in counts), f"{what}: something is left out no times"
-
-
-@contextmanager
-def _file(data: bytes, name: str = "results.dat") -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / name
-        path.write_bytes(data)
-        yield path
