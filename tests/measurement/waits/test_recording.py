@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import subprocess
 import sys
 import textwrap
 
@@ -12,6 +14,7 @@ from ridgeline.measurement.waits import observe
 from ridgeline.measurement.waits.sampler import Sampler, SpinSum
 from ridgeline.measurement.waits.table import table_of
 from ridgeline.measurement.waits.tally import Recorder, Tally
+from ridgeline.measurement.waits.wrapping import Wrapping
 from ridgeline.targets import load_module
 
 CONTENDED = """
@@ -120,6 +123,15 @@ def test_children(waits_of):
     assert child.calls == pytest.approx(2.0)
     assert child.site.line == 5
     assert child.total_s.value / 2 <= child.longest_s <= child.total_s.value
+
+
+def test_who_has_ended_is_not_waited_for():
+    ticks = itertools.count()
+    with Recorder(clock=lambda: float(next(ticks))) as recorder, Wrapping(recorder), subprocess.Popen(["true"]) as process:
+        process.wait()
+        process.wait()
+    (tally,) = recorder.tallies
+    assert [(key[:2], found.calls, found.total_s) for key, found in tally.sums.items()] == [(("process", "subprocess.Popen.wait"), 1, 1.0)]
 
 
 def test_waits_in_turn_are_counted_and_told_from_waits_until(waits_of):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 import queue
+import subprocess
 import sys
 import threading
 import time
@@ -33,7 +34,6 @@ _EVERYWHERE = (
     ("queue", "Queue", "put", "queue"),
     ("queue", "Queue", "join", "queue"),
     ("concurrent.futures", "", "wait", "future"),
-    ("subprocess", "Popen", "wait", "process"),
     ("subprocess", "Popen", "communicate", "process"),
     ("os", "", "system", "process"),
     ("os", "", "waitpid", "process"),
@@ -65,6 +65,7 @@ class Wrapping:
         self._replace(threading, "RLock", self.locks.rlock)
         self._replace(time, "sleep", self._sleep(time.sleep))
         self._replace(queue, "SimpleQueue", self._simple_queue())
+        self._replace(subprocess.Popen, "wait", self._wait(subprocess.Popen.wait))
         for pool in ("ThreadPoolExecutor", "ProcessPoolExecutor"):
             kind = getattr(concurrent.futures, pool, None)
             if kind is not None:
@@ -132,6 +133,20 @@ class Wrapping:
                 end(waiting)
 
         return sleep
+
+    def _wait(self, original: Callable[..., int]) -> Callable[..., int]:
+        begin, end, frame = self._recorder.begin, self._recorder.end, sys._getframe
+
+        @functools.wraps(original)
+        def wait(process: Any, timeout: float | None = None) -> int:
+            # `with` and `run` ask again for what has ended long since.
+            waiting = begin("process", "subprocess.Popen.wait", frame(1)) if process.returncode is None else None
+            try:
+                return original(process, timeout)
+            finally:
+                end(waiting)
+
+        return wait
 
     def _simple_queue(self) -> type:
         begin, end, frame = self._recorder.begin, self._recorder.end, sys._getframe
