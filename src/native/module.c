@@ -4,6 +4,7 @@
 
 #include "counters.h"
 #include "fma.h"
+#include "graph.h"
 #include "isa.h"
 #include "latency.h"
 #include "sampler.h"
@@ -36,6 +37,8 @@ static PyMethodDef methods[] = {
     {"sampler_count", native_sampler_count, METH_NOARGS, "sampler_count() -> samples so far"},
     {"states_start", native_states_start, METH_VARARGS, "states_start(interval_s): watch the calling thread's state"},
     {"states_stop", native_states_stop, METH_NOARGS, "states_stop() -> (awake, served, alone, disk)"},
+    {"earliest", native_earliest, METH_VARARGS, "earliest(times, source, target, weight): no target before its source and the weight"},
+    {"latest", native_latest, METH_VARARGS, "latest(times, source, target, weight): no source after its target less the weight"},
     {"stages_start", native_stages_start, METH_VARARGS, "stages_start(most, resources, everywhere, lane_name, opening, closing): record stages"},
     {"stages_stop", native_stages_stop, METH_NOARGS, "stages_stop() -> (events, names, sites, lanes, missed, open)"},
     {"stages_discard", native_stages_discard, METH_NOARGS, "stages_discard(): forget a recorder that runs, as after a fork"},

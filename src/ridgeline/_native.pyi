@@ -7,7 +7,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 from _typeshed import WriteableBuffer
+from numpy.typing import NDArray
 
 def isa() -> tuple[str, ...]:
     """Instruction sets that the processor has and the system lets programs use, named as in /proc/cpuinfo."""
@@ -158,3 +160,12 @@ def stages_stop() -> tuple[bytes, list[str], list[tuple[str, int, str] | None], 
 
 def stages_discard() -> None:
     """Forget a recorder that runs and what it recorded, as in the child of a fork."""
+
+def earliest(times: NDArray[np.int64], source: NDArray[np.int32], target: NDArray[np.int32], weight: NDArray[np.int64], /) -> None:
+    """Raise `times` of nodes until no target comes before its source and the edge's weight; edges in order of time.
+
+    source, target: nodes. ValueError, and `times` half done, for a node that is not there or a time that leaves 63 bits.
+    """
+
+def latest(times: NDArray[np.int64], source: NDArray[np.int32], target: NDArray[np.int32], weight: NDArray[np.int64], /) -> None:
+    """Lower `times` until no source comes after its target less the weight, from the last edge to the first; arguments and errors as `earliest`."""

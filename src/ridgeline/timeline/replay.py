@@ -14,6 +14,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from ridgeline import _native
 from ridgeline.core import DEVICE_WORK, Timeline, UsageError, WhatIf
 
 from .dependencies import Dependencies, graph_of
@@ -27,10 +28,8 @@ __all__ = ["chosen_events", "makespan", "replayed", "slack", "what_if"]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 _THREAD, _WORK, _WAIT = (EDGE_KINDS.index(kind) for kind in ("thread", "work", "wait"))
-#: Edges that are turned into Python numbers at a time.
-_BLOCK = 1 << 18
-#: Nodes whose ticks are held as Python numbers all at once.
-_LISTED = 1 << 20
+#: No time of a graph with other durations may reach this.
+_LATEST = 2.0**62
 
 
 def replayed(deps: Dependencies, delay: Ints | None = None, *, lag: Ints | None = None, without: Flags | None = None) -> Ints:
@@ -45,23 +44,13 @@ def replayed(deps: Dependencies, delay: Ints | None = None, *, lag: Ints | None 
     start = deps.window[0]
     # Whatever an edge says, nothing comes before the window; a node without edges comes where it came.
     out = np.where(_without_edges(deps), start + lag, start).astype(np.int64)
-    times = _indexed(out)
-    keep = np.arange(len(deps.source)) if without is None else np.flatnonzero(~without)
     weight = delay + lag[deps.target] if len(deps.target) else delay
-    for low in range(0, len(keep), _BLOCK):
-        part = keep[low : low + _BLOCK]
-        columns = (deps.source[part].tolist(), deps.target[part].tolist(), weight[part].tolist())
-        for source, target, after in zip(*columns, strict=True):
-            tick = times[source] + after
-            if tick > times[target]:
-                times[target] = tick
-    return np.asarray(times)
-
-
-def _indexed(ticks: Ints) -> list[int] | memoryview[int]:
-    """The same to be gone through one by one: a list, which is fastest, or a view where that would take much memory."""
-    found: list[int] | memoryview[int] = ticks.tolist() if len(ticks) <= _LISTED else ticks.data
-    return found
+    if without is None:
+        _native.earliest(out, deps.source, deps.target, weight)
+    else:
+        keep = np.flatnonzero(~without)
+        _native.earliest(out, deps.source[keep], deps.target[keep], weight[keep])
+    return out
 
 
 def _without_edges(deps: Dependencies) -> Flags:
@@ -80,16 +69,9 @@ def _latest(deps: Dependencies) -> Ints:
     """The latest tick of each node that leaves the window as it is, shape (m,)."""
     last = int(deps.tick.max(initial=deps.window[0]))
     out = np.full(len(deps), last, dtype=np.int64)
-    times = _indexed(out)
     weight = deps.delay + deps.lag[deps.target] if len(deps.target) else deps.delay
-    for high in range(len(deps.source), 0, -_BLOCK):
-        part = slice(max(0, high - _BLOCK), high)
-        columns = (deps.source[part][::-1].tolist(), deps.target[part][::-1].tolist(), weight[part][::-1].tolist())
-        for source, target, after in zip(*columns, strict=True):
-            tick = times[target] - after
-            if tick < times[source]:
-                times[source] = tick
-    return np.asarray(times)
+    _native.latest(out, deps.source, deps.target, weight)
+    return out
 
 
 def slack(t: Timeline, *, deps: Dependencies | None = None) -> Ints:
@@ -193,11 +175,13 @@ def what_if(
         what: what to call it; the names if not given.
 
     Raises:
-        UsageError: a factor that is not above zero; ticks that leave 63 bits.
+        UsageError: a factor that is not above zero, or so small that times no longer fit; ticks that leave 63 bits.
     """
     if factor is not None and not 0 < factor < float("inf"):
         raise UsageError("a factor above zero, or none", found=repr(factor), remedy="say how many times faster, such as 2")
     deps = graph_of(t) if deps is None else deps
+    if factor is not None and deps.window[1] + float(deps.delay.sum(dtype=np.float64)) / factor >= _LATEST:
+        raise UsageError("a factor with which times fit 62 bits of ticks", found=repr(factor), remedy="say how many times faster, such as 2")
     chosen = chosen_events(t, names, kinds=kinds) if chosen is None else chosen
     delay = _faster(deps, chosen, factor, nested=nested)
     least, lag = _unwaited(deps, chosen) if factor is None else (None, deps.lag)
