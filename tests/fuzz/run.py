@@ -26,6 +26,8 @@ sys.path.insert(0, str(HERE.parent))
 
 _LONGEST_INPUT = 2**15
 _MEMORY_MB, _HANG_S = 3000, 20
+#: A process of atheris grows by some 16 KB with each input, whatever it runs; the next one goes on with the corpus of the last.
+_SLICE_S = 120
 
 
 def examples() -> dict[str, list[bytes]]:
@@ -134,8 +136,12 @@ def main() -> None:
         fuzz(arguments.format, arguments.seconds, findings, corpus)
         return
     seeds(arguments.format, corpus)
-    command = [sys.executable, __file__, arguments.format, "--seconds", str(arguments.seconds), "--work", str(arguments.work), "--inside"]
-    code = subprocess.run(command, check=False).returncode
+    code, left = 0, arguments.seconds
+    while left > 0 and code == 0:
+        seconds = min(left, _SLICE_S)
+        command = [sys.executable, __file__, arguments.format, "--seconds", str(seconds), "--work", str(arguments.work), "--inside"]
+        code = subprocess.run(command, check=False).returncode
+        left -= seconds
     if arguments.keep:
         grown = sorted(corpus.iterdir(), key=lambda one: one.stat().st_size)
         chosen = [each for each in findings.iterdir() if each.suffix != ".txt"] + grown[:: max(1, len(grown) // arguments.keep)]

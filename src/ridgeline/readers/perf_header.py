@@ -18,6 +18,7 @@ _HEADER = re.compile(
     r"(?P<time>\d+\.\d+): +(?:(?P<period>\d+) +)?(?P<event>[^ ]+):(?: +(?P<rest>.*))?"
 )
 _TIME = re.compile(r"\d+\.\d+:")
+_TIME_IN = re.compile(r"[0-9]\.[0-9]+: ")
 _IDS = re.compile(r"(-?\d+)(?:/(-?\d+))?")
 _CPU = re.compile(r"\[\d+\]")
 
@@ -39,7 +40,8 @@ def header_of(line: str) -> Header | None:
     >>> header_of("V8 Worker 12/14 [001] 5.250000:  1001001 cpu-clock:ppp: ")
     Header(command='V8 Worker', thread='12/14', time='5.250000', period='1001001', event='cpu-clock:ppp', rest='')
     """
-    found = _HEADER.fullmatch(line) if len(line) <= _LONGEST else None
+    # Most lines are none, which their lack of a time tells soonest.
+    found = _HEADER.fullmatch(line) if len(line) <= _LONGEST and _TIME_IN.search(line) else None
     if found is None:
         return None
     process, thread = found["process"], found["thread"]

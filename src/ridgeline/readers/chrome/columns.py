@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import ReadError
 
-from .events import ABSENT, EMPTY, NOTHING, Args, Event
+from .events import ABSENT, EMPTY, Args, Event
 from .kineto import FOUND, REPEATED, Class, class_of
 from .stream import Block
 from .times import ABSENT_NS, WRONG_NS, nanoseconds
@@ -37,6 +37,7 @@ _UNUSED = {
     "N": "objects", "D": "objects", "O": "objects", "P": "samples", "": "no phase", _FOUND: "findings, gaps and the path that ridgeline wrote",
 }  # fmt: skip
 _UNIT = re.compile(r"^([A-Z]+) (\d+)$")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,30}")
 _STREAM = re.compile(r"^stream\s*#?\s*(?=\d)", re.IGNORECASE)
 Ints = NDArray[np.int64]
 
@@ -130,14 +131,15 @@ class _Names(dict[Any, int]):
 
 
 class _Raws(dict[bytes, int]):
-    """JSON text → the number of the same text."""
+    """JSON text → the number of the same text; `ABSENT` for none and for what is too long."""
 
     def __init__(self, names: _Names) -> None:
-        super().__init__()
+        super().__init__({b"": ABSENT})
         self._names = names
 
     def __missing__(self, raw: bytes) -> int:
-        number = self[raw] = self._names[raw.decode("utf-8", "replace")]
+        found = self._names[raw.decode("utf-8", "replace")]
+        number = self[raw] = found if found >= 0 else ABSENT
         return number
 
 
@@ -211,7 +213,7 @@ class Columns:
         events = block.events
         if not events:
             return
-        self.events += len(events)
+        self.events += len(block)
         if self.events > self._most:
             raise ReadError(f"at most {self._most} events", found=f"{self._file}, which has more", remedy="record less, or raise the limit")
         lanes = self.lanes
@@ -260,7 +262,7 @@ class Columns:
     def _count(self, reason: str, block: Block, rows: Ints) -> None:
         if len(rows):
             place = "" if reason in self.excluded else block.place(int(rows[0]))
-            self.exclude(reason, place, len(rows))
+            self.exclude(reason, place, sum(block.times[row] for row in rows.tolist()) if block.times else len(rows))
 
     def _ignored(self, block: Block, rows: Ints) -> None:
         phases: dict[str, list[int]] = {}
@@ -359,11 +361,9 @@ class Columns:
             value.add(values[there])
 
     def _texts(self, name: str, rows: Ints, raws: list[msgspec.Raw]) -> None:
-        there = [place for place, raw in enumerate(raws) if raw is not NOTHING]
-        if there:
-            texts = self._raws
-            numbers = np.array([texts[bytes(raws[place])] for place in there])
-            self._keep(name, rows[there], np.where(numbers < 0, ABSENT, numbers))
+        # All at once, which is faster than one by one; no JSON text has the byte between them.
+        texts = b"\0".join(raws).split(b"\0")
+        self._keep(name, rows, np.fromiter(map(self._raws.__getitem__, texts), np.int64, len(texts)))
 
     def identifiers(self, values: Sequence[Any]) -> Ints:
         """Identifiers as whole numbers, `ABSENT` where there is none: what fits 64 bits as it is, anything else by a number of its own."""
@@ -403,7 +403,11 @@ class Columns:
             args = [found if type(found := block.events[row].args) is Args else EMPTY for row in rows[beside].tolist()]
             slot[beside] = self._device_slots(args, lane[beside])
         if group.startswith("flow") or group.endswith("async"):
-            key = [self._key(group, block.events[row], lanes[number]) for row, number in zip(rows.tolist(), lane.tolist(), strict=True)]
+            named = name.tolist() if group.startswith("flow") else [ABSENT] * len(rows)
+            each = zip(rows.tolist(), lane.tolist(), named, strict=True)
+            key = [2 * self._key(block.events[row], lanes[number], text) for row, number, text in each]
+            if group == "flow_end":
+                key = [number + (block.events[row].bp == "e") for row, number in zip(rows.tolist(), key, strict=True)]
         else:
             key = own_thread
         points = self.points[group]
@@ -412,17 +416,19 @@ class Columns:
         for column, values in (("time", start), ("name", name), ("slot", slot), ("cls", cls), ("event", rows + block.index), ("key", key)):
             points[column].add(values)
 
-    def _key(self, group: str, event: Event, lane: _Lane) -> int:
-        """What an async event or a flow belongs to: by category and identifier, and by process where that is local."""
+    def _key(self, event: Event, lane: _Lane, name: int) -> int:
+        """What an async event or a flow belongs to: by category and identifier, by process where that is local, and of a flow by its name."""
         value: Any = event.id
         process = ""
         if event.id2 is not None:
             value = event.id2.everywhere
             if value is None:
                 value, process = event.id2.local, lane.process
-        key = (lane.category, as_text(value), as_text(event.scope), process, event.name if group.startswith("flow") else "")
-        number = self.keys.setdefault(key, len(self.keys))
-        return 2 * number + (group == "flow_end" and event.bp == "e")
+        if type(value) is not int:
+            text = as_text(value)
+            value = int(text) if _WHOLE.fullmatch(text) else text
+        key = (lane.category, value, "" if event.scope is None else as_text(event.scope), process, name)
+        return self.keys.setdefault(key, len(self.keys))
 
     def _metadata(self, event: Event) -> None:
         args = event.args if isinstance(event.args, Args) else EMPTY

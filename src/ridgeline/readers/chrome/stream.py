@@ -17,13 +17,14 @@ from ridgeline.readers.source import PIECE, Damaged, Source
 
 from .events import Ended, Event, Fault, decode_events, end_before_rest
 from .mending import NEXT, mended, walk
+from .repeated import repeated
 
 __all__ = ["Block", "EventStream"]
 
 _KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _CUT = re.compile(rb"\}\s*,\s*(?=\{)")
-#: How far from the end of a piece a cut is looked for, and how many are tried.
-_TAIL = 2**18
+#: How far from the end of a piece a cut is looked for, at first and then, and how many are tried.
+_TAILS = (2**14, 2**18)
 _TRIES = 6
 #: Metadata before or behind the events may be as large.
 _METADATA = 2**26
@@ -42,6 +43,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
         text: the array they were decoded from.
         offset: byte of the unpacked file at which `text` begins.
         places: byte of each event in the file where they were decoded one by one (and `text` was put together from them).
+        numbers, times: where events that repeat others were left out, which event of the block each is, and how many of it there are.
     """
 
     events: list[Event]
@@ -49,12 +51,19 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     text: bytes
     offset: int
     places: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
+    times: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(self.times) or len(self.events)
 
     def place(self, number: int) -> str:
         """Where event `number` of the block stands, for a person."""
-        event = f"event {self.index + number + 1}"
+        event = f"event {self.index + (self.numbers[number] if self.numbers else number) + 1}"
         if self.places:
             return f"byte {self.places[number]}, {event}"
+        if self.numbers:
+            return event
         starts = [1, *(cut.end() for cut in _CUT.finditer(self.text))]
         if len(starts) == len(self.events):
             return f"byte {self.offset + starts[number]}, {event}"
@@ -188,9 +197,11 @@ class EventStream:
 
     def _cuts(self) -> list[int]:
         """Ends of events near the end of what is at hand, last first."""
-        start = max(0, len(self._data) - _TAIL)
-        ends = [cut.start() + 1 for cut in NEXT.finditer(self._data, start)] or [cut.start() + 1 for cut in _CUT.finditer(self._data)]
-        return ends[: -_TRIES - 1 : -1]
+        for tail in _TAILS:
+            ends = [cut.start() + 1 for cut in NEXT.finditer(self._data, max(0, len(self._data) - tail))]
+            if len(ends) >= _TRIES:
+                break
+        return (ends or [cut.start() + 1 for cut in _CUT.finditer(self._data)])[: -_TRIES - 1 : -1]
 
     def _decoded(self, cuts: list[int], last: bool) -> Any:
         """Yield the events before one of the cuts; true at the end of the array."""
@@ -198,7 +209,8 @@ class EventStream:
             body = self._data[:cut].rstrip(b" \t\r\n,\x00") if last else memoryview(self._data)[:cut]
             text = b"".join((b"[", body, b"]"))
             try:
-                events = decode_events(text)
+                found = repeated(text)
+                events = decode_events(text) if found is None else found.events
             except Ended as ended:
                 text = text[: ended.byte]
                 yield self._block(decode_events(text), text)
@@ -208,7 +220,7 @@ class EventStream:
                 if fault.cut and not last:
                     continue
                 break
-            yield self._block(events, text)
+            yield self._block(events, text) if found is None else self._block(*found)
             self._drop(cut)
             self._drop(len(self._data) - len(self._data.lstrip(b" \t\r\n,")))
             if last:
@@ -216,9 +228,9 @@ class EventStream:
             return last
         return (yield from self._walked(last))
 
-    def _block(self, events: list[Event], text: bytes) -> Block:
-        block = Block(events, self._count, text, self._offset - 1)
-        self._count += len(events)
+    def _block(self, events: list[Event], text: bytes, numbers: tuple[int, ...] = (), times: tuple[int, ...] = ()) -> Block:
+        block = Block(events, self._count, text, self._offset - 1, numbers=numbers, times=times)
+        self._count += len(block)
         return block
 
     def _walked(self, last: bool) -> Any:
