@@ -51,7 +51,7 @@ def test_no_edges():
     ],
 )
 def test_what_is_no_graph(relax, times, source, target, weight):
-    with pytest.raises(ValueError, match="edge 0: a node that is not there|as many sources and targets"):
+    with pytest.raises(ValueError, match=r"edge 0: a node that is not there|as many sources and targets"):
         relax(np.array(times, np.int64), np.array(source, np.int32), np.array(target, np.int32), np.array(weight, np.int64))
 
 

@@ -180,7 +180,7 @@ def what_if(
     if factor is not None and not 0 < factor < float("inf"):
         raise UsageError("a factor above zero, or none", found=repr(factor), remedy="say how many times faster, such as 2")
     deps = graph_of(t) if deps is None else deps
-    if factor is not None and deps.window[1] + float(deps.delay.sum(dtype=np.float64)) / factor >= _LATEST:
+    if factor is not None and factor < 1 and deps.window[1] + float(deps.delay.sum(dtype=np.float64)) / factor >= _LATEST:
         raise UsageError("a factor with which times fit 62 bits of ticks", found=repr(factor), remedy="say how many times faster, such as 2")
     chosen = chosen_events(t, names, kinds=kinds) if chosen is None else chosen
     delay = _faster(deps, chosen, factor, nested=nested)
