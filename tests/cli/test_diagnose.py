@@ -243,8 +243,10 @@ def test_hostile_names_do_not_reach_the_terminal(flow: Flow, run: Call, full_dia
     assert "\x07" not in out
 
 
-def test_tracing_reaches_the_flow_and_only_with_trace(flow: Flow, run: Call, tmp_path: Path) -> None:
+def test_how_to_trace_reaches_the_flow(flow: Flow, run: Call, tmp_path: Path) -> None:
     assert run("diagnose", "model.onnx")[0] == 0
+    assert flow.options["tracing"] == Tracing(unasked=True)
+    assert run("diagnose", "--no-trace", "model.onnx")[0] == 0
     assert flow.options["tracing"] is None
     assert run("diagnose", "--trace", "model.onnx")[0] == 0
     assert flow.options["tracing"] == Tracing()
@@ -262,6 +264,7 @@ def test_tracing_reaches_the_flow_and_only_with_trace(flow: Flow, run: Call, tmp
         ("--trace --trace-iterations 0", "at least one iteration"),
         ("--trace-iterations 5", "--trace-iterations with --trace"),
         ("--trace-out x.json", "add --trace"),
+        ("--no-trace --trace-out x.json", "found: --no-trace"),
         ("--trace-shapes", "add --trace"),
         ("--trace-stacks", "add --trace"),
         ("--trace --trace-out -", "a file for --trace-out"),

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import ridgeline.flows.diagnose as diagnosing
 from ridgeline.core import BackendUnavailable, Diagnosis, Quantity, ReadReport, UsageError
 from ridgeline.core.documents import decode, encode
 from ridgeline.flows import trace as module
@@ -164,14 +165,22 @@ def _exact(value: float, *ends: float) -> Quantity:
 class _Held:
     """Stands in for a process that holds a target: writes a trace that is known."""
 
-    def __init__(self, ratio: tuple[float, float, float], recorded: int = 10) -> None:
-        self.ratio, self.recorded, self.asked = ratio, recorded, {}
+    def __init__(
+        self,
+        ratio: tuple[float, float, float],
+        recorded: int = 10,
+        content: bytes | None = None,
+        richer: tuple[float, float, float] | None = None,
+    ) -> None:
+        self.ratio, self.recorded, self.richer = ratio, recorded, richer or ratio
+        self.content = launch_bound() if content is None else content
+        self.asked: list[tuple[bool, bool]] = []
 
     def call(self, function: str, arguments: dict[str, Any], returns: type) -> TraceTaken:
-        self.asked = arguments
+        self.asked.append((arguments["shapes"], arguments["stacks"]))
         file = Path(arguments["folder"]) / "trace.json"
-        file.write_bytes(launch_bound())
-        value, low, high = self.ratio
+        file.write_bytes(self.content)
+        value, low, high = self.richer if arguments["shapes"] or arguments["stacks"] else self.ratio
         ratio = Quantity(value=value, low=low, high=high, confidence=0.95, unit="1", source="measured", origin="by hand")
         return TraceTaken(
             file=str(file), instrument="by hand", calls=self.recorded, before=0, shapes_and_stacks=True, wall_s=_exact(1.0), clean_s=_exact(1.0),
@@ -181,6 +190,75 @@ class _Held:
 
 def _recorded(ratio: tuple[float, float, float], tracing: Tracing | None = None, calls: int = 10) -> ReadReport:
     return module.record(_Held(ratio, calls), tracing or Tracing(), 1.0, lambda label, fraction: None)  # type: ignore[arg-type]
+
+
+def _host(*spans: tuple[str, int, int]) -> bytes:
+    """Operators on one thread of a window of 100 µs: (name, from, to) in µs."""
+    events = [{"ph": "X", "cat": "cpu_op", "name": name, "ts": low, "dur": high - low, "pid": 1, "tid": 1} for name, low, high in spans]
+    return json.dumps({"traceEvents": events}).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (_host(("aten::relu", 0, 100)), []),
+        (_host(("aten::mm", 0, 19), ("aten::relu", 19, 100)), []),
+        (_host(("aten::mm", 0, 20), ("aten::relu", 20, 100)), [(True, False)]),
+        (_host(("aten::relu", 0, 50), ("aten::relu", 69, 100)), []),
+        (_host(("aten::relu", 0, 50), ("aten::relu", 70, 100)), [(False, True)]),
+        (_host(("aten::mm", 0, 50), ("aten::relu", 70, 100)), [(True, True)]),
+    ],
+)
+def test_shapes_and_stacks_are_recorded_where_the_first_trace_raises_their_question(content: bytes, wanted: list[tuple[bool, bool]]) -> None:
+    held = _Held((1.0, 0.95, 1.05), content=content)
+    found = module.record(held, Tracing(), 1.0, lambda label, fraction: None)  # type: ignore[arg-type]
+    assert held.asked == [(False, False), *wanted]
+    assert found.recording is not None
+    assert (found.recording.shapes, found.recording.stacks) == ((False, False), *wanted)[-1]
+
+
+def test_a_second_recording_that_changed_the_calls_is_left_out() -> None:
+    held = _Held((1.0, 0.95, 1.05), content=_host(("aten::mm", 0, 100)), richer=(1.5, 1.4, 1.6))
+    found = module.record(held, Tracing(), 1.0, lambda label, fraction: None)  # type: ignore[arg-type]
+    assert found.recording is not None
+    assert (found.recording.perturbed, found.recording.shapes) == (False, False)
+    assert found.operators
+    (said,) = [warning.message for warning in found.warnings if warning.code == "perturbed"]
+    assert said == "recorded once more with shapes, calls took 1.5 times [1.4, 1.6] as long as clean ones: that recording is left out"
+
+
+@pytest.mark.parametrize("ratio", [(1.5, 1.4, 1.6), (1.0, 0.95, 1.05)])
+def test_nothing_is_recorded_twice_after_a_trace_that_changed_the_calls_or_was_told_what_to_record(ratio: tuple[float, float, float]) -> None:
+    held = _Held(ratio, content=_host(("aten::mm", 0, 50)))
+    asked = Tracing(stacks=ratio[0] == 1.0)
+    module.record(held, asked, 1.0, lambda label, fraction: None)  # type: ignore[arg-type]
+    assert held.asked == [(False, asked.stacks)]
+
+
+def test_a_trace_that_nobody_asked_for_takes_little_time_or_says_why_not() -> None:
+    assert diagnosing._too_long(0.4, 10, 16.0) == ""
+    assert diagnosing._too_long(None, 10, 16.0) == ""
+    assert diagnosing._too_long(0.41, 10, 16.0) == (
+        "10 calls take 4.10 s, more than a quarter of the time budget of 16.0 s; --trace records them all the same"
+    )
+
+
+def test_a_program_without_a_framework_says_nothing_of_a_trace_that_nobody_asked_for(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("def plain():\n    return sum(range(1000))\n")
+    found = diagnose(parse_target(f"{program}:plain"), time_budget_s=0.5, device=device())
+    assert found.trace is None
+    assert [level for level in found.levels if level.instrument == "trace"] == []
+
+
+def test_a_diagnosis_records_ten_calls_without_being_asked(model: Path) -> None:
+    found = diagnose(parse_target(str(model)), time_budget_s=1.0, device=device())
+    assert found.trace is not None
+    assert found.trace.recording is not None
+    assert (found.trace.recording.calls, found.trace.recording.unasked) == (10, True)
+    text = " ".join(terminal(page(found), 100).split())
+    assert ("--trace lists it" if found.trace.recording.perturbed else "--trace shows them") in text
+    assert diagnose(parse_target(str(model)), time_budget_s=1.0, device=device(), tracing=None).trace is None
 
 
 def test_an_unperturbed_trace_answers_as_read_does(tmp_path: Path) -> None:

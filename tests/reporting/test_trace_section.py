@@ -59,6 +59,18 @@ def test_a_changed_one_shows_counts_and_no_time_of_the_trace() -> None:
     assert "GPU 0" not in text
 
 
+def test_what_nobody_asked_for_shows_what_was_found_and_no_tables() -> None:
+    text = _text(trace_section(_report(False, unasked=True)))
+    assert text.startswith("TRACE")
+    assert "12.0 ms [11.0 ms, 13.0 ms]" in text
+    assert "--trace shows them, and the JSON has them." in text
+    assert "GPU 0 800 µs" not in text
+    changed = _text(trace_section(_report(True, unasked=True)))
+    assert "aten::mm" not in changed
+    assert "--trace lists it" in changed
+    assert "what faster ones would give" not in changed
+
+
 def test_doubt_and_fewer_calls_are_said() -> None:
     text = _text(trace_section(_report(None, calls=3)))
     assert "As far as recording did not change it:" in text

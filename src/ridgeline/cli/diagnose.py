@@ -72,9 +72,10 @@ _FAILED, _INCONCLUSIVE = 1, 3
     help="Lower precision that may be tried; repeatable. [default: none]",
 )
 @click.option(
-    "--trace",
-    is_flag=True,
-    help="Record ten calls as well, of a function that calls torch or an ONNX model, and answer what a trace is for.",
+    "--trace/--no-trace",
+    default=None,
+    help="Ten calls of an ONNX model, or of a function that calls torch, are recorded as well, and answer what a trace is for: --trace shows all of "
+    "it and records slow calls too, --no-trace records nothing.",
 )
 @click.option("--trace-iterations", metavar="N", type=int, help="Calls to record, at most 100. [default: 10]")
 @click.option("--trace-out", metavar="FILE", help="Keep the trace, packed if FILE ends in .gz; `ridgeline read` and Perfetto open it.")
@@ -130,7 +131,7 @@ def _check_trying(given: dict[str, Any]) -> None:
 
 
 def _tracing(given: dict[str, Any]) -> Tracing | None:
-    """How a trace is recorded; the options that say so mean something only with `--trace`."""
+    """How a trace is recorded, `None` for not at all; the options that say so mean something only with `--trace`."""
     said = {
         "--trace-iterations": given["trace_iterations"] is not None,
         "--trace-out": given["trace_out"] is not None,
@@ -138,12 +139,12 @@ def _tracing(given: dict[str, Any]) -> Tracing | None:
         "--trace-stacks": given["trace_stacks"],
     }
     option = next((name for name, was in said.items() if was), None)
-    if not given["trace"]:
-        if option is not None:
-            raise UsageError(f"{option} with --trace", found="no --trace", remedy="add --trace")
-        return None
-    from ridgeline.flows.trace import Tracing
+    if not given["trace"] and option is not None:
+        raise UsageError(f"{option} with --trace", found="no --trace" if given["trace"] is None else "--no-trace", remedy="add --trace")
+    from ridgeline.flows.trace import UNASKED, Tracing
 
+    if not given["trace"]:
+        return UNASKED if given["trace"] is None else None
     if given["trace_out"] == STDOUT:
         raise UsageError("a file for --trace-out", found="stdout", remedy="give the file a name")
     calls = {} if given["trace_iterations"] is None else {"iterations": given["trace_iterations"]}

@@ -31,7 +31,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", t
     """The page as data; the contract of `ridgeline diagnose --json`. Seconds, bytes, FLOP throughout; `threads` is 0 where the target decides.
 
     `models_share` is the part of the end-to-end time in calls of models, found beside the stages; null where none was seen. `trace` is what a
-    recording of a few calls answers (`--trace`); null where none was asked for, or none is to be had.
+    recording of a few calls answers; null where none is to be had, or it would take too long, or nobody wanted it.
     """
 
     target: str

@@ -421,6 +421,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
         ratio_to_ground_truth: the one by the other; perturbed: whether its interval lies outside ±10 %, null where it straddles. Of a perturbed
             recording the report has no times and no shares.
         file: where the recording was kept; empty if it was not.
+        unasked: whether nobody asked for it, so that a page shows what it found and no tables.
     """
 
     instrument: str
@@ -433,6 +434,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     shapes: bool = False
     stacks: bool = False
     file: str = ""
+    unasked: bool = False
 
 
 class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.read/1"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ridgeline import diagnosis as rules
-from ridgeline.core import Device, Diagnosis, Facts, LevelRecord, Need, RidgelineError
+from ridgeline.core import BackendUnavailable, Device, Diagnosis, Facts, LevelRecord, Need, RidgelineError
 from ridgeline.core.units import format_quantity
 from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.measurement.agent import EVERY_LEVEL, PreparedReport
@@ -22,7 +22,7 @@ from .instruments import Instruments, satisfy
 from .left_over import put_back_settings
 from .probe import probe
 from .records import Record
-from .trace import Tracing
+from .trace import UNASKED, Tracing
 from .trace import record as record_trace
 from .trying import Trying, experiment_of, try_changes
 
@@ -36,6 +36,8 @@ Report = Callable[[str, float | None], None]
 DEFAULT_BUDGET_S = 16.0
 #: One request to the child may take this long: a target whose call hangs ends with a clear line and not never.
 _LONGEST_S = 3600.0
+#: Part of the budget for the clean calls around those that a trace records.
+_ASKED_PART, _UNASKED_PART = 4, 8
 #: Calls that all instruments make together, after the first, of a target that takes longer than the budget.
 _CALLS_OF_LONG, _CALLS_OF_LONG_COMMAND = 9, 3
 
@@ -51,7 +53,7 @@ def diagnose(
     command: str = "",
     facts_to: Callable[[Facts], None] | None = None,
     trying: Trying | None = None,
-    tracing: Tracing | None = None,
+    tracing: Tracing | None = UNASKED,
 ) -> Diagnosis:
     """Find the bottleneck of a target, name the fix, and say what it is worth.
 
@@ -65,7 +67,8 @@ def diagnose(
         command: the command line, for the record.
         facts_to: told the facts that the verdict stands on, for a report with charts.
         trying: apply the changes that can be applied beside the original, within this budget; nothing is tried if `None`.
-        tracing: record a few calls as well, and put them to the questions that a trace is for; nothing is recorded if `None`.
+        tracing: how a few calls are recorded as well and put to the questions that a trace is for, where a profiler can record them; `UNASKED`, the
+            default, leaves it out where ten calls would take more than a quarter of the time; nothing is recorded if `None`.
 
     Returns:
         The diagnosis; its `run` is the id in the notebook, null where it was not kept.
@@ -97,8 +100,10 @@ def diagnose(
         while isinstance(step := rules.next(facts), Need):
             facts = satisfy(step, instruments, facts)
             record.keep(facts, None)
-        if tracing is not None:
-            facts = _with_trace(facts, worker, tracing, budget / 4, record, report)
+        # Of what is used for one call a start ten calls in a row show nothing.
+        if tracing is not None and not (tracing.unasked and spec.use == "once"):
+            call_s = step.ground_truth.median_s if step.ground_truth else prepared.first_s
+            facts = _with_trace(facts, worker, tracing, budget, call_s, record, report)
             step = rules.next(facts)
     assert isinstance(step, Diagnosis)  # a trace takes nothing away that a verdict stands on
     found = record.filled(step, facts)
@@ -129,13 +134,25 @@ def _announce_trying(first_s: float | None, trying: Trying | None, spec: TargetS
         report(f"note: if later calls take as long as the first, nothing can be tried: {trying.too_little(first_s)}", None)
 
 
-def _with_trace(facts: Facts, worker: Worker, tracing: Tracing, budget_s: float, record: Record, report: Report) -> Facts:
-    """The trace goes to the record; where none is to be had, the facts say why."""
-    try:
-        record.trace = record_trace(worker, tracing, budget_s, report)
-    except RidgelineError as error:
-        return msgspec.structs.replace(facts, levels=(*facts.levels, LevelRecord(level=3, instrument="trace", skipped=str(error))))
-    return facts
+def _with_trace(facts: Facts, worker: Worker, tracing: Tracing, budget_s: float, call_s: float | None, record: Record, report: Report) -> Facts:
+    """The trace goes to the record; where none is to be had, the facts say why, if it was asked for."""
+    skipped = _too_long(call_s, tracing.iterations, budget_s) if tracing.unasked else ""
+    if not skipped:
+        try:
+            record.trace = record_trace(worker, tracing, budget_s / (_UNASKED_PART if tracing.unasked else _ASKED_PART), report)
+        except BackendUnavailable as error:
+            skipped = "" if tracing.unasked else str(error)
+        except RidgelineError as error:
+            skipped = str(error)
+    return msgspec.structs.replace(facts, levels=(*facts.levels, LevelRecord(level=3, instrument="trace", skipped=skipped))) if skipped else facts
+
+
+def _too_long(call_s: float | None, calls: int, budget_s: float) -> str:
+    """Why a trace that nobody asked for is left out; empty if it is not."""
+    if call_s is None or calls * call_s <= budget_s / _ASKED_PART:
+        return ""
+    whole, budget = format_quantity(calls * call_s, "s"), format_quantity(budget_s, "s")
+    return f"{calls} calls take {whole}, more than a quarter of the time budget of {budget}; --trace records them all the same"
 
 
 def _with_trials(found: Diagnosis, facts: Facts, spec: TargetSpec, trying: Trying, record: Record, report: Report) -> tuple[Facts, Diagnosis]:

@@ -1,7 +1,8 @@
 """`trace`: a few calls of a target recorded by the profiler of its framework, and put to the questions that a trace is for.
 
-Decides how many calls are recorded and what is left of a recording that changed what it recorded; taking it is `measurement`'s, reading and answering
-it are those of `read`. Ten calls show order, gaps and what waits for what; times of many calls are for instruments that record nothing.
+Decides how many calls are recorded, when shapes or stacks are worth a second recording, and what is left of one that changed what it recorded; taking
+it is `measurement`'s, reading and answering it are those of `read`. Ten calls show order, gaps and what waits for what; times of many calls are for
+instruments that record nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .reading.untimed import untimed
 if TYPE_CHECKING:
     from ridgeline.targets import TargetSpec
 
-__all__ = ["MOST_ITERATIONS", "Tracing", "record", "trace"]
+__all__ = ["MOST_ITERATIONS", "UNASKED", "Tracing", "record", "trace"]
 
 Report = Callable[[str, float | None], None]
 _AGENT = "ridgeline.measurement.agent"
@@ -39,6 +40,8 @@ MOST_ITERATIONS = 100
 _BUDGET_S, _LONGEST_S = 4.0, 3600.0
 #: Gaps that the report lists.
 _GAPS = 200
+#: Shares of the recorded time from which on more is recorded: in operators whose work follows from shapes, and outside of all operators.
+_COMPUTING, _OUTSIDE = 0.2, 0.2
 
 
 class Tracing(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +50,9 @@ class Tracing(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         iterations: calls, 1 to 100.
         shapes, stacks: record shapes of inputs, and Python functions; each makes every recorded operator slower.
+            Where neither is asked for, what they answer is recorded in a second go, and only where the first one raises the question.
         file: where the trace is kept, compressed if its name ends in `.gz`; empty for nowhere.
+        unasked: nobody asked for it: what is recorded by default.
 
     Raises:
         UsageError: more calls than a trace is for, or none.
@@ -57,6 +62,7 @@ class Tracing(msgspec.Struct, frozen=True, kw_only=True):
     shapes: bool = False
     stacks: bool = False
     file: str = ""
+    unasked: bool = False
 
     def __post_init__(self) -> None:
         if self.iterations > MOST_ITERATIONS:
@@ -68,6 +74,9 @@ class Tracing(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.iterations < 1:
             raise UsageError("at least one iteration to record", found=str(self.iterations), remedy="leave it out for ten")
+
+
+UNASKED = Tracing(unasked=True)
 
 
 def trace(
@@ -103,16 +112,54 @@ def trace(
 
 def record(worker: Worker, tracing: Tracing, budget_s: float, report: Report) -> ReadReport:
     """As `trace`, of the target that a worker holds."""
-    report(f"recording {tracing.iterations} calls", None)
     with scratch_folder("trace") as folder:
-        wanted = {"iterations": tracing.iterations, "shapes": tracing.shapes, "stacks": tracing.stacks}
-        taken = worker.call(f"{_AGENT}:recorded_trace", {"folder": str(folder), "seconds": budget_s, **wanted}, TraceTaken)
-        profile = _profile(taken)
-        lost = _kept(Path(taken.file), Path(tracing.file)) if tracing.file else ()
-    if lost:
-        tracing = msgspec.structs.replace(tracing, file="")
+        taken, profile = _taken(worker, tracing, budget_s, folder / "first", report)
+        said: tuple[Caution, ...] = ()
+        more = _more(profile, tracing) if taken.shapes_and_stacks and not perturbed(taken.ratio) else None
+        if more is not None:
+            richer, with_more = _taken(worker, more, budget_s, folder / "second", report)
+            if perturbed(richer.ratio):
+                said = (_unwanted(richer, more),)
+            else:
+                taken, profile, tracing = richer, with_more, more
+        if tracing.file and (lost := _kept(Path(taken.file), Path(tracing.file))):
+            said, tracing = (*said, *lost), msgspec.structs.replace(tracing, file="")
     found = _report(profile, taken, tracing, report)
-    return msgspec.structs.replace(found, warnings=(*found.warnings, *lost))
+    return msgspec.structs.replace(found, warnings=(*found.warnings, *said))
+
+
+def _taken(worker: Worker, tracing: Tracing, budget_s: float, folder: Path, report: Report) -> tuple[TraceTaken, Profile]:
+    beside = [name for name, wanted in (("shapes", tracing.shapes), ("stacks", tracing.stacks)) if wanted]
+    report(f"recording {tracing.iterations} calls" + (f", with {' and '.join(beside)}" if beside else ""), None)
+    folder.mkdir()
+    wanted = {"iterations": tracing.iterations, "shapes": tracing.shapes, "stacks": tracing.stacks}
+    taken = worker.call(f"{_AGENT}:recorded_trace", {"folder": str(folder), "seconds": budget_s, **wanted}, TraceTaken)
+    return taken, _profile(taken)
+
+
+def _more(profile: Profile, tracing: Tracing) -> Tracing | None:
+    """What to record as well: shapes where their operators take much of the time, stacks where much of it is outside of all operators."""
+    if tracing.shapes or tracing.stacks or profile.timeline is None:
+        return None
+    from ridgeline.timeline.events import events_of
+    from ridgeline.timeline.intervals import union_length
+    from ridgeline.timeline.overhead import overhead
+    from ridgeline.timeline.useful import has_formula
+
+    found = overhead(profile.timeline)
+    if found is None:
+        return None
+    events, computing = events_of(profile.timeline), has_formula(profile.timeline)
+    computing_s = union_length(events.start[computing], events.end[computing]) * profile.timeline.tick_s
+    shapes, stacks = computing_s >= _COMPUTING * found.window_s, found.gap_share >= _OUTSIDE
+    return msgspec.structs.replace(tracing, shapes=shapes, stacks=stacks) if shapes or stacks else None
+
+
+def _unwanted(taken: TraceTaken, tracing: Tracing) -> Caution:
+    """What is said of a second recording that changed the calls."""
+    beside = " and ".join(name for name, wanted in (("shapes", tracing.shapes), ("stacks", tracing.stacks)) if wanted)
+    message = f"recorded once more with {beside}, calls took {_times(taken.ratio)} as long as clean ones: that recording is left out"
+    return Caution(code="perturbed", message=message, effect=f"what {beside} would tell is not known")
 
 
 def _profile(taken: TraceTaken) -> Profile:
@@ -155,6 +202,7 @@ def _report(profile: Profile, taken: TraceTaken, tracing: Tracing, report: Repor
         shapes=tracing.shapes and taken.shapes_and_stacks,
         stacks=tracing.stacks and taken.shapes_and_stacks,
         file=tracing.file,
+        unasked=tracing.unasked,
     )
     what = f"{taken.calls} calls recorded by {taken.instrument}"
     found = answered(profile, most=_GAPS, what=what, report=report)

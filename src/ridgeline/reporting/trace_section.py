@@ -30,6 +30,7 @@ __all__ = ["trace_section"]
 
 #: Rows of each list.
 _ROWS = 5
+_ALL = "Gaps, critical path, operators and what faster ones would give: --trace shows them, and the JSON has them."
 _PERTURBED = {
     True: "recording changed the calls: times and shares of the trace are left out",
     False: "recording did not change the calls by more than 10 %",
@@ -45,6 +46,10 @@ def trace_section(report: ReadReport) -> Section:
         blocks.append(_recording(report.recording))
     if report.findings:
         blocks.append(Items(items=tuple(_finding(found) for found in report.findings)))
+    if report.recording is not None and report.recording.unasked:
+        # What nobody asked for says what it found; how much is wrong with it stands in the ratio.
+        rest = "What ran, in order: --trace lists it, and the JSON has it." if report.recording.perturbed else _ALL
+        return Section(title="Trace", blocks=(*blocks, Paragraph(text=rest)))
     blocks += _answers(report)
     if report.counts:
         columns = (name_column(), Column(title="kind", weight=10), right_column("calls", 12))
@@ -79,7 +84,7 @@ def _recording(found: Recording) -> Pairs:
             Pair(label="calls", cell=count(found.calls), note=note if found.calls == found.asked else f"{note}; {found.asked} were asked for"),
             Pair(label="a recorded call", cell=quantity(found.wall_s), note=f"clean calls around them {format_quantity(found.clean_s.value, 's')}"),
             Pair(label="ratio", cell=quantity(found.ratio_to_ground_truth), note=_PERTURBED[found.perturbed]),
-            Pair(label="file", cell=words(found.file, "not kept: --trace-out FILE keeps it for `ridgeline read` and Perfetto")),
+            Pair(label="file", cell=words(found.file, "not kept: --trace --trace-out FILE keeps it for `ridgeline read` and Perfetto")),
         ),
     )
 
