@@ -78,7 +78,7 @@ def test_diagnose_of_a_profile_answers_as_read_does(run: Call, trace: str) -> No
     assert run("diagnose", trace, "--json")[1] == run("read", trace, "--json")[1]
     code, out, _ = run("diagnose", trace)
     assert code == 0
-    assert out == run("read", trace)[1]
+    assert out == run("read", trace)[1] == run("diagnose", "--no-trace", trace)[1]
 
 
 @pytest.mark.parametrize("options", [["--budget", "3ms"], ["--try"], ["--threads", "2"], ["--use", "once"], ["--samples", "7"], ["--trace"]])

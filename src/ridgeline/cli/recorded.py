@@ -26,7 +26,7 @@ _MEASURING: Mapping[str, tuple[str, Any]] = {
     "time_budget": ("--time-budget", None),
     "samples": ("--samples", None),
     "attempt": ("--try", False),
-    "trace": ("--trace", False),
+    "trace": ("--trace", None),
     "fail_on": ("--fail-on", None),
     "notebook": ("--notebook", None),
 }
@@ -51,7 +51,9 @@ def read_recorded(target: str, given: Mapping[str, Any]) -> int:
     Raises:
         UsageError: an option that a profile has no use for.
     """
-    useless = [option for name, (option, unset) in _MEASURING.items() if given[name] != unset]
+    # Nothing is recorded of a profile anyway.
+    wanted = {**given, "trace": given["trace"] or None}
+    useless = [option for name, (option, unset) in _MEASURING.items() if wanted[name] != unset]
     if useless:
         remedy = "leave it out, or give the program that the profile was taken of"
         raise UsageError("options that a recorded profile has a use for", found=", ".join(useless), remedy=remedy)
