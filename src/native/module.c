@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "columns.h"
 #include "counters.h"
 #include "fma.h"
 #include "graph.h"
@@ -37,6 +38,7 @@ static PyMethodDef methods[] = {
     {"sampler_count", native_sampler_count, METH_NOARGS, "sampler_count() -> samples so far"},
     {"states_start", native_states_start, METH_VARARGS, "states_start(interval_s): watch the calling thread's state"},
     {"states_stop", native_states_stop, METH_NOARGS, "states_stop() -> (awake, served, alone, disk)"},
+    {"column", native_column, METH_VARARGS, "column(objects, member) -> (bytearray, format) of one slot of all, or None"},
     {"earliest", native_earliest, METH_VARARGS, "earliest(times, source, target, weight): no target before its source and the weight"},
     {"latest", native_latest, METH_VARARGS, "latest(times, source, target, weight): no source after its target less the weight"},
     {"stages_start", native_stages_start, METH_VARARGS, "stages_start(most, resources, everywhere, lane_name, opening, closing): record stages"},

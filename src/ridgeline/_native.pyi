@@ -169,3 +169,9 @@ def earliest(times: NDArray[np.int64], source: NDArray[np.int32], target: NDArra
 
 def latest(times: NDArray[np.int64], source: NDArray[np.int32], target: NDArray[np.int32], weight: NDArray[np.int64], /) -> None:
     """Lower `times` until no source comes after its target less the weight, from the last edge to the first; arguments and errors as `earliest`."""
+
+def column(objects: list[Any], member: Any, /) -> tuple[bytearray, str] | None:
+    """One slot of many objects: its values and their format, `q` for int64 or `d` for double where one of them is a float.
+
+    member: the slot's descriptor, as `Class.name`. `None` where an object is of another class, or a value neither an int of 64 bits nor a float.
+    """

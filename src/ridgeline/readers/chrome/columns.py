@@ -7,7 +7,6 @@ of the columns. What the columns mean together (pairs, links, lanes) is left to 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import ReadError
 
-from .events import ABSENT, EMPTY, Args, Event
+from .events import ABSENT, EMPTY, Args, Event, values_of
 from .kineto import FOUND, REPEATED, Class, class_of
 from .stream import Block
 from .times import ABSENT_NS, WRONG_NS, nanoseconds
@@ -32,6 +31,7 @@ GROUPS = (*dict.fromkeys(_PHASES.values()), "ignored")
 _GROUP = {group: number for number, group in enumerate(GROUPS)}
 _TOO_LONG = -2
 _FOUND = "found"
+_MOST_BYTES = 2.0**60
 #: Phase → what is said of events that are left out.
 _UNUSED = {
     "N": "objects", "D": "objects", "O": "objects", "P": "samples", "": "no phase", _FOUND: "findings, gaps and the path that ridgeline wrote",
@@ -222,7 +222,7 @@ class Columns:
         names = self.names
         name = np.array([names[event.name] for event in events], np.int32)
         name[np.array([each.too_long for each in lanes.all], np.bool_)[lane]] = _TOO_LONG
-        start = nanoseconds([event.ts for event in events], "ts", block.text)
+        start = nanoseconds(events, "ts", block.text)
         timed = self._timed(block, groups, name, start)
         present = np.bincount(groups[timed], minlength=len(GROUPS))
         for group, number in _GROUP.items():
@@ -277,7 +277,7 @@ class Columns:
 
     def _spans(self, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
         events = block.events
-        duration = nanoseconds([event.dur for event in events], "dur", block.text)
+        duration = nanoseconds(events, "dur", block.text)
         if len(rows) < len(events):
             events, duration = [events[row] for row in rows.tolist()], duration[rows]
         sound = duration >= 0
@@ -311,12 +311,12 @@ class Columns:
     def _arguments(self, events: list[Event], wanted: Ints, lane: NDArray[np.int32], slot: NDArray[np.int32], first: int) -> None:
         args: list[Args] = [found if type(found := events[row].args) is Args else EMPTY for row in wanted.tolist()]
         rows = wanted + first
-        correlation = self.identifiers([each.correlation for each in args])
+        correlation = self._identifiers(args, "correlation")
         if (correlation == ABSENT).any():
-            correlation = np.where(correlation == ABSENT, self.identifiers([each.correlation_id for each in args]), correlation)
-        external = self.identifiers([each.external_id for each in args])
+            correlation = np.where(correlation == ABSENT, self._identifiers(args, "correlation_id"), correlation)
+        external = self._identifiers(args, "external_id")
         if (external == ABSENT).any():
-            external = np.where(external == ABSENT, self.identifiers([each.old_external_id for each in args]), external)
+            external = np.where(external == ABSENT, self._identifiers(args, "old_external_id"), external)
         self._keep("correlation", rows, correlation)
         self._keep("external", rows, external)
         self._texts("shapes", rows, [each.shapes for each in args])
@@ -331,12 +331,12 @@ class Columns:
             slot[wanted[chosen]] = device_slot
 
     def _device_arguments(self, args: list[Args], rows: Ints) -> None:
-        self._keep("bytes", rows, _amounts([_moved(each) for each in args], 2.0**60), np.int64)
-        self._keep("occupancy", rows, _amounts([each.occupancy for each in args], 100.0), np.float64)
-        self._keep("graph", rows, self.identifiers([each.graph for each in args]))
-        if any(each.sync_kind is not None for each in args):
+        self._keep("bytes", rows, _moved(args), np.int64)
+        self._keep("occupancy", rows, _amounts(values_of(args, "occupancy"), 100.0), np.float64)
+        self._keep("graph", rows, self._identifiers(args, "graph"))
+        if [each.sync_kind for each in args].count(None) < len(args):
             self._keep("sync_kind", rows, np.array([self.names[each.sync_kind] if each.sync_kind is not None else ABSENT for each in args]))
-            self._keep("record", rows, self.identifiers([each.record for each in args]))
+            self._keep("record", rows, self._identifiers(args, "record"))
             self._keep("wait_stream", rows, np.array([self.names[each.wait_stream] if each.wait_stream != ABSENT else ABSENT for each in args]))
 
     def _device_slots(self, args: list[Args], lane: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -365,15 +365,12 @@ class Columns:
         texts = b"\0".join(raws).split(b"\0")
         self._keep(name, rows, np.fromiter(map(self._raws.__getitem__, texts), np.int64, len(texts)))
 
-    def identifiers(self, values: Sequence[Any]) -> Ints:
+    def _identifiers(self, args: list[Args], field: str) -> Ints:
         """Identifiers as whole numbers, `ABSENT` where there is none: what fits 64 bits as it is, anything else by a number of its own."""
-        try:
-            array = np.array(values)
-        except (OverflowError, ValueError):
-            array = np.empty(0)
-        if array.dtype.kind == "i":
-            return array.astype(np.int64, copy=False)
-        return np.array([self._identifier(value) for value in values], np.int64)
+        found = values_of(args, field)
+        if isinstance(found, np.ndarray) and found.dtype == np.int64:
+            return found.astype(np.int64, copy=False)
+        return np.array([self._identifier(getattr(each, field)) for each in args], np.int64)
 
     def _identifier(self, value: Any) -> int:
         if value is None or value == ABSENT or isinstance(value, bool):
@@ -488,19 +485,20 @@ def _finite(value: Any) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _amounts(values: list[Any], most: float) -> NDArray[np.float64]:
+def _amounts(values: NDArray[Any] | list[Any], most: float) -> NDArray[np.float64]:
     """Amounts as floats, `ABSENT` where there is none or it is none, as a negative one or one beyond `most`."""
-    try:
-        array = np.array(values)
-    except (OverflowError, ValueError):
-        array = np.empty(0)
-    if array.dtype.kind not in "if":
-        array = np.array([ABSENT if number is None else number for number in map(_finite, values)], np.float64)
+    array = values
+    if isinstance(array, list):
+        array = np.array([ABSENT if number is None else number for number in map(_finite, array)], np.float64)
     return np.where((array >= 0) & (array <= most), array, float(ABSENT))
 
 
-def _moved(args: Args) -> Any:
-    return args.bytes if args.bytes != ABSENT else args.size
+def _moved(args: list[Args]) -> NDArray[np.float64]:
+    """Bytes of copies, by either of the names that they have."""
+    moved, size = values_of(args, "bytes"), values_of(args, "size")
+    if isinstance(moved, np.ndarray) and isinstance(size, np.ndarray):
+        return _amounts(np.where(moved == ABSENT, size, moved), _MOST_BYTES)
+    return _amounts([each.bytes if each.bytes != ABSENT else each.size for each in args], _MOST_BYTES)
 
 
 def _device_slot(lane: _Lane, args: Args) -> Slot:

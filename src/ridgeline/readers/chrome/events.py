@@ -11,8 +11,15 @@ import re
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["ABSENT", "EMPTY", "NOTHING", "Args", "Ended", "Event", "Fault", "decode_event", "decode_events", "decode_loosely", "end_before_rest"]
+from ridgeline import _native
+
+__all__ = [
+    "ABSENT", "EMPTY", "NOTHING", "Args", "Ended", "Event", "Fault", "decode_event", "decode_events", "decode_loosely", "end_before_rest",
+    "values_of",
+]  # fmt: skip
 
 #: A number that is not there: no time and no identifier of a file has it, and a float holds it exactly.
 ABSENT = -(2**62)
@@ -72,6 +79,15 @@ class Event(msgspec.Struct, gc=False, kw_only=True):
 
 
 EMPTY = Args()
+Structs = list[Event] | list[Args]
+
+
+def values_of(structs: Structs, field: str) -> NDArray[np.int64] | NDArray[np.float64] | list[Any]:
+    """A field of many structs of one class: int64, or float64 where some are floats; the values themselves where some are neither."""
+    found = _native.column(structs, getattr(type(structs[0]), field)) if structs else None
+    return np.frombuffer(*found) if found is not None else [getattr(each, field) for each in structs]
+
+
 _MANY = msgspec.json.Decoder(list[Event])
 _ONE = msgspec.json.Decoder(Event)
 _ANY = msgspec.json.Decoder()

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from .events import ABSENT
+from .events import ABSENT, Event, values_of
 
 __all__ = ["ABSENT_NS", "LONGEST_NS", "WRONG_NS", "nanoseconds"]
 
@@ -44,32 +44,30 @@ class _Texts(msgspec.Struct, gc=False):
 _TEXTS = msgspec.json.Decoder(list[_Texts])
 
 
-def nanoseconds(values: Sequence[Any], field: str, text: bytes | None) -> NDArray[np.int64]:
+def nanoseconds(events: list[Event], field: str, text: bytes | None) -> NDArray[np.int64]:
     """Times of events in nanoseconds, shape (n,); `ABSENT_NS` where there is none and `WRONG_NS` where it is no time.
 
     Args:
-        values: microseconds as decoded, `ABSENT` where the file has none.
+        events: with microseconds as decoded, `ABSENT` where the file has none.
         field: `ts` or `dur`.
         text: the array that the events were decoded from, if it is at hand; without it digits of a large float may be lost.
     """
-    found = _nanoseconds(values, field, text)
+    found = _nanoseconds(events, field, text)
     wrong = (np.abs(found) > _MOST[field]) & (found != ABSENT_NS)
     if wrong.any():
         found[wrong] = WRONG_NS
     return found
 
 
-def _nanoseconds(values: Sequence[Any], field: str, text: bytes | None) -> NDArray[np.int64]:
-    try:
-        array = np.array(values)
-    except (OverflowError, ValueError):
-        return _one_by_one(values)
-    if array.dtype.kind == "i" and array.dtype.itemsize == 8:
-        return _scaled(array)
-    if array.dtype.kind == "f":
+def _nanoseconds(events: list[Event], field: str, text: bytes | None) -> NDArray[np.int64]:
+    array = values_of(events, field)
+    if isinstance(array, np.ndarray):
+        if array.dtype == np.int64:
+            return _scaled(array.astype(np.int64, copy=False))
         known = array != ABSENT
-        if not len(array) or not known.any() or float(np.abs(array[known]).max()) < _EXACT_US:
-            return _rounded(array, known)
+        if not known.any() or float(np.abs(array[known]).max()) < _EXACT_US:
+            return _rounded(array.astype(np.float64, copy=False), known)
+    values = [getattr(event, field) for event in events]
     if text is not None and any(isinstance(value, float) and abs(value) >= _EXACT_US for value in values):
         return _from_texts(text, field)
     return _one_by_one(values)
