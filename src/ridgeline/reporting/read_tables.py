@@ -171,7 +171,7 @@ def what_if_section(report: ReadReport) -> Section | None:
     rows = [
         (
             words(one.what),
-            words("take no time" if one.factor is None else f"{one.factor:g}× faster"),
+            words("take no time" if one.factor is None else f"{one.factor:g}× faster" if one.factor >= 1 else f"{1 / one.factor:.3g}× slower"),
             seconds(one.before_s),
             seconds(one.after_s),
             share(1 - one.after_s / one.before_s) if one.before_s > 0 else missing("there is no window"),

@@ -122,6 +122,32 @@ def test_what_if_names_what_there_is(trace: Path) -> None:
         read(trace, what_if={"no such": None})
 
 
+@pytest.mark.parametrize(
+    ("text", "what", "same"),
+    [
+        ("gemm", "gemm", "gemm"), ("GEM", "gemm", "gemm"), ("g??m", "gemm", "gemm"), ("launch", "cudaLaunchKernel", "cudaLaunchKernel"),
+        ("mm", "mm (2 names)", "*mm"), ("*mm", "*mm (2 names)", "mm"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_name_means_all_that_have_it(trace: Path, text: str, what: str, same: str) -> None:
+    (found,), (other,) = (read(trace, what_if={asked: None}).what_if for asked in (text, same))
+    assert found.what == what
+    assert (found.after_s, found.low_s, found.high_s) == (other.after_s, other.low_s, other.high_s)
+
+
+@pytest.mark.parametrize("text", ["gem?m", "no such", "("])
+def test_a_text_that_no_name_has_is_refused(trace: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="or a part of it"):
+        read(trace, what_if={text: None})
+
+
+def test_a_what_if_of_a_profile_without_times_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "stacks.txt"
+    path.write_text("main;work 10\nmain 1\n")
+    with pytest.raises(UsageError, match="with times, for a what-if"):
+        read(path, what_if={"main": 2.0})
+
+
 def test_stacks_have_functions_and_no_times(tmp_path: Path) -> None:
     path = tmp_path / "stacks.txt"
     path.write_text("main;f 3\nmain;g 5\n")
