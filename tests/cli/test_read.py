@@ -96,6 +96,22 @@ def test_a_profile_that_nobody_knows_is_refused_by_diagnose(run: Call, tmp_path:
     assert "no reader knows" in err
 
 
+def test_a_recording_that_has_to_be_exported_first_is_named_by_diagnose_as_by_read(run: Call, tmp_path: Path) -> None:
+    (tmp_path / "perf.data").write_bytes(b"PERFILE2h\x00\x00" + bytes(200))
+    said = [run(command, "perf.data", "--quiet") for command in ("read", "diagnose")]
+    assert said[0] == said[1]
+    code, out, err = said[1]
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "perf script -i perf.data > perf.data.txt" in err
+
+
+def test_a_program_is_no_recording(run: Call, tmp_path: Path) -> None:
+    (tmp_path / "a.out").write_bytes(b"\x7fELF\x02" + bytes(200))
+    code, _, err = run("diagnose", "a.out", "--quiet")
+    assert code == 2
+    assert "expected a target" in err
+
+
 def test_a_healthy_trace_says_so_and_strict_is_content(run: Call, tmp_path: Path) -> None:
     (tmp_path / "steady.json").write_bytes(steady())
     code, out, _ = run("read", "steady.json", "--strict")
