@@ -279,7 +279,7 @@ class IterationReport(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         how: `marks` (ranges that name steps), `ranges` (repeated ranges), `pattern` (a repeated sequence of launches).
         name: of the range or of the first event of the pattern.
-        spans_s: (start, duration) of each, from the start of the window.
+        spans_s: (start, duration) of each, from the start of the window; the start of a named range that begins before the window is below zero.
         first: how many at the start are unlike the rest (warm-up, compilation) and stand apart.
         median_s, median_ci_s, least_s, most_s: of the others; null where there are too few.
         busy_share: of each, the share in which the devices were busy; empty without a device.

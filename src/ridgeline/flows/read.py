@@ -75,7 +75,8 @@ def opened(
         return _part(loaded, *asked), f"from {_seconds(asked[0])} to {_seconds(asked[1]) if asked[1] is not None else 'the end'}"
     if iteration is not None:
         start_s, end_s = iteration_span(_spans(loaded.profile), iteration)
-        return _part(loaded, start_s, end_s), f"iteration {iteration}, from {_seconds(start_s)} to {_seconds(end_s)}"
+        begins = _seconds(start_s) if start_s >= 0 else "before the window"
+        return _part(loaded, start_s, end_s), f"iteration {iteration}, from {begins} to {_seconds(end_s)}"
     return loaded, ""
 
 

@@ -300,7 +300,7 @@ def iteration_section(report: ReadReport, most: int) -> Section | None:
     lines = [
         (
             count(index + 1),
-            seconds(start_s),
+            seconds(start_s) if start_s >= 0 else missing("it begins before the window"),
             seconds(duration_s),
             share(found.busy_share[index]) if index < len(found.busy_share) else missing("there is no device"),
         )
