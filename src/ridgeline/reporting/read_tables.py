@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ridgeline.core import ReadReport
+from ridgeline.core import PartitionReport, ReadReport
 from ridgeline.core.units import format_quantity, format_share
 
 from .page import Bars, Block, Cell, Column, Pair, Pairs, Section, Table, count, missing, number, seconds, share, words
@@ -251,7 +251,7 @@ def partition_section(report: ReadReport, most: int) -> Section | None:
         Pair(label="delegated", cell=words(f"{found.delegated} of {found.nodes} nodes"), note=f"in {found.count} partitions"),
         Pair(label="runs", cell=count(found.runs), note="stretches of nodes on one provider"),
         Pair(label="handoffs", cell=count(found.handoffs), note=f"{found.runs - 1} boundaries are crossed in one run"),
-        Pair(label="they cost", cell=seconds(found.handoff_s, reason="the file does not tell")),
+        Pair(label="they cost", cell=seconds(found.handoff_s, reason="the file does not tell"), note=_untimed(found)),
     ]
     rows += [Pair(label=f"on {name}", cell=seconds(s)) for name, s in found.providers.items()]
     if found.fallbacks:
@@ -274,13 +274,19 @@ def partition_section(report: ReadReport, most: int) -> Section | None:
                 words(one.source),
                 words(one.target),
                 count(one.crossings),
-                seconds(one.total_s, reason="not measured"),
+                seconds(one.total_s, reason="the file has no time of its own for it"),
                 words(" and ".join(node for node in (one.after, one.before) if node), "not named"),
             )
             for one in found.boundaries
         ]
         blocks.append(cut_table("boundaries", columns, lines, most))
     return Section(title="Partitions", blocks=tuple(blocks))
+
+
+def _untimed(found: PartitionReport) -> str:
+    """Of how many boundaries no time is known, where it is known of others."""
+    none = sum(one.total_s is None for one in found.boundaries)
+    return f"{none} of {len(found.boundaries)} boundaries listed have no time and are not in it" if 0 < none < len(found.boundaries) else ""
 
 
 def iteration_section(report: ReadReport, most: int) -> Section | None:
