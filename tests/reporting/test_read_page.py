@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -26,8 +28,9 @@ from ridgeline.core import (
     TraceFinding,
     Where,
 )
-from ridgeline.flows.read import report_of
+from ridgeline.flows.read import read, report_of
 from ridgeline.reporting import html, markdown, terminal
+from ridgeline.reporting.page import Table
 from ridgeline.reporting.read_page import difference_page, read_headline, read_page
 
 FINDING = TraceFinding(
@@ -207,3 +210,29 @@ def test_a_difference_says_which_is_faster_and_what_changed(verdict: str, tone: 
     assert "7 names did not change" in text
     assert "0.2 [0.19, 0.21]" in text or "0.200 [0.190, 0.210]" in text
     assert "negative duration: 3 events" in text
+
+
+def test_functions_are_told_once_with_their_calls(tmp_path: Path) -> None:
+    import cProfile
+
+    def leaf() -> int:
+        return sum(range(50))
+
+    profiler = cProfile.Profile()
+    profiler.enable()
+    for _ in range(7):
+        leaf()
+    profiler.disable()
+    path = tmp_path / "run.prof"
+    profiler.dump_stats(path)
+    report = read(path)
+    page = read_page(report)
+    titles = [section.title for section in page.sections]
+    assert titles.count("Functions") == 1
+    assert not [title for title in titles if title.startswith("Table of functions")]
+    (table,) = [block for section in page.sections if section.title == "Functions" for block in section.blocks if isinstance(block, Table)]
+    at = [column.title for column in table.columns].index("calls")
+    assert {row[0].value: row[at].value for row in table.rows}["leaf"] == 7
+    # A table that has what the stacks have not stays.
+    other = msgspec.structs.replace(report, tables=(msgspec.structs.replace(report.tables[0], wall_s=1.0),))
+    assert "Table of functions" in [section.title for section in read_page(other).sections]
