@@ -127,6 +127,24 @@ def test_strict_fails_where_the_file_cannot_tell(run: Call, tmp_path: Path) -> N
     assert run("read", "stacks.txt")[0] == 0
 
 
+def test_two_profiles_are_compared_by_shares(run: Call, tmp_path: Path) -> None:
+    (tmp_path / "before.txt").write_text("main;f 6000\nmain;g 2000\n")
+    (tmp_path / "after.txt").write_text("main;f 3000\nmain;g 5000\n")
+    code, out, err = run("read", "after.txt", "--against", "before.txt", "--quiet")
+    assert (code, err) == (0, "")
+    assert out.startswith("? 2 functions changed their share, most of all f shrank (75.0% → 37.5% in itself)")
+    found = json.loads(run("read", "after.txt", "--against", "before.txt", "--json")[1])
+    assert (found["schema"], found["window_s"], found["samples"]) == ("ridgeline.read_difference/1", [None, None], [8000, 8000])
+    assert {one["function"]: one["change"] for one in found["functions"]} == {"f": "shrank", "g": "grew"}
+
+
+def test_a_profile_against_a_trace_is_not_compared(run: Call, trace: str, tmp_path: Path) -> None:
+    (tmp_path / "stacks.txt").write_text("main;f 6000\n")
+    code, out, _ = run("read", trace, "--against", "stacks.txt")
+    assert code == 2
+    assert "one has no timeline" in out
+
+
 def test_what_if_and_window_and_top(run: Call, trace: str) -> None:
     _, out, _ = run("read", trace, "--what-if", "gemm=free", "--what-if", "aten::mm=2", "--json")
     assert [(one["what"], one["factor"]) for one in json.loads(out)["what_if"]] == [("gemm", None), ("aten::mm", 2.0)]
