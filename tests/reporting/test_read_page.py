@@ -15,6 +15,7 @@ from ridgeline.core import (
     Counters,
     Evidence,
     Excluded,
+    Figure,
     FrameUse,
     KernelCounts,
     KernelTable,
@@ -222,3 +223,32 @@ def test_functions_are_told_once_with_their_calls(tmp_path: Path) -> None:
     # A table that has what the stacks have not stays.
     other = msgspec.structs.replace(report, tables=(msgspec.structs.replace(report.tables[0], wall_s=1.0),))
     assert "Table of functions" in [section.title for section in read_page(other).sections]
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_names_are_whole_and_told_apart_on_a_usual_terminal(columns: int) -> None:
+    why = ("launch-bound", "synchronisation", "nothing known", "copy")
+    figures = tuple(
+        Figure(
+            name=f"idle of GPU 0: {reason}", value=0.25, numerator=1.5, denominator=6.0, unit="s",
+            numerator_of=f"idle time with {reason} on the host", denominator_of="idle time of GPU 0", left_out="nothing",
+            window="the device's own, from its first to its last work",
+        )
+        for reason in why
+    )  # fmt: skip
+    names = [f"torch::jit::interpreter::{name}" for name in ("InterpreterStateImpl::runImpl", "InterpreterStateImpl::runTemplate", "Code::run")]
+    frames = tuple(
+        FrameUse(function=name, own=1.25, total=3.5, own_share=0.25, total_share=0.7, file="/usr/src/torch/interpreter.cpp", line=10)
+        for name in names
+    )
+    text = terminal(read_page(ReadReport(files=("x",), format="f", figures=figures, frames=frames, measure="cpu", unit="s")), columns)
+    assert max(map(len, text.splitlines())) <= columns
+    functions, shown = text[text.index("FUNCTIONS") :].split("FIGURES")
+    assert "…" not in functions.split("WHAT")[0]
+    # The first column ends two columns before the numbers of the second one begin, `25.0%` and `1.25 s`.
+    for part, heading, expected in ((shown, "value", [figure.name for figure in figures]), (functions, "   own", names)):
+        header = next(line for line in part.splitlines() if heading in line)
+        end = header.index(heading) - 2
+        together = "".join("".join(line[:end].split()) for line in part.splitlines())
+        for name in expected:
+            assert "".join(name.split()) in together

@@ -13,13 +13,16 @@ from ridgeline.core.units import format_quantity, format_share
 
 from .page import Cell, Column, Item, Items, Page, Pair, Pairs, Section, Table, count, format_cell, missing, number, seconds, share, words
 from .read_page import MOST, warning_section
-from .read_tables import name_column, right_column
+from .read_tables import name_column, right_column, text_column
+from .text import shorten
 
 __all__ = ["difference_page"]
 
 _TONES: dict[str, Literal["good", "bad", "unsure", "plain"]] = {
     "faster": "good", "slower": "bad", "same": "plain", "inconclusive": "unsure", "incomparable": "unsure",
 }  # fmt: skip
+#: Columns of a function in the headline.
+_NAME = 100
 _UNKNOWN = "the file does not tell"
 
 
@@ -59,7 +62,7 @@ def _side(found: TimelineDifference, at: int) -> Pair:
 def _names(found: TimelineDifference, most: int) -> Table:
     """What changed by name and kind."""
     columns = (
-        Column(title="name", flexible=True, weight=20),
+        name_column(),
         Column(title="kind", weight=5),
         Column(title="change", weight=10),
         Column(title="A", right=True),
@@ -87,15 +90,17 @@ def _functions(found: TimelineDifference, most: int) -> Table:
         Column(title="own", weight=15),
         right_column("own A", 14),
         right_column("own B", 14),
-        right_column("B − A", 9),
+        right_column("B − A in", 11),
         Column(title="total", weight=13),
         right_column("total A", 12),
         right_column("total B", 12),
-        right_column("total B − A", 7),
-        Column(title="where", flexible=True, weight=3),
+        right_column("total B − A in", 7),
+        text_column("where", 3, 16, 2),
     )
     rows = tuple(_function(row) for row in found.functions[:most])
-    said = "`own`: what ends in the function itself; `total`: with all that it calls; `B − A`: of the own shares, in points of the whole. "
+    said = (
+        "`own`: what ends in the function itself; `total`: with all that it calls; `B − A in`: where chance leaves the difference of the own shares. "
+    )
     note = f"{_more(len(found.functions), most)}{found.neutral} functions did not change. {said if rows else ''}".rstrip()
     return Table(caption="what changed, shares of all samples", columns=columns, rows=rows, empty="nothing changed", note=note)
 
@@ -103,14 +108,14 @@ def _functions(found: TimelineDifference, most: int) -> Table:
 def _function(row: FrameChange) -> tuple[Cell, ...]:
     own, total = row.own_share, row.total_share
     return (
-        words(row.function), words(row.change), share(own[0]), share(own[1]), _points(own, row.difference_ci),
-        words(row.total_change), share(total[0]), share(total[1]), _points(total, row.total_difference_ci),
+        words(row.function), words(row.change), share(own[0]), share(own[1]), _within(row.difference_ci),
+        words(row.total_change), share(total[0]), share(total[1]), _within(row.total_difference_ci),
         words(row.file or row.library, _UNKNOWN),
     )  # fmt: skip
 
 
-def _points(pair: tuple[float, float], interval: tuple[float, float] | None) -> Cell:
-    return number(pair[1] - pair[0], "share", interval)
+def _within(interval: tuple[float, float] | None) -> Cell:
+    return missing("not worked out") if interval is None else words(f"[{format_share(interval[0])}, {format_share(interval[1])}]")
 
 
 def _more(rows: int, most: int) -> str:
@@ -146,10 +151,10 @@ def _headline_of_functions(found: TimelineDifference) -> str:
     totals = [row for row in found.functions if row.total_change not in ("neutral", "inconclusive")]
     if own:
         a, b = own[0].own_share
-        most = f"most of all {own[0].function} {own[0].change} ({format_share(a)} → {format_share(b)} in itself)"
+        most = f"most of all {shorten(own[0].function, _NAME)} {own[0].change} ({format_share(a)} → {format_share(b)} in itself)"
     elif totals:
         a, b = totals[0].total_share
-        most = f"most of all {totals[0].function} {totals[0].total_change} ({format_share(a)} → {format_share(b)} with callees)"
+        most = f"most of all {shorten(totals[0].function, _NAME)} {totals[0].total_change} ({format_share(a)} → {format_share(b)} with callees)"
     else:
         return f"It cannot be told whether any function takes another share: of {len(found.functions)} chance alone may explain what differs."
     number_of = len({id(row) for row in (*own, *totals)})

@@ -6,7 +6,7 @@ from ridgeline.core import ProfileTable, ReadReport
 from ridgeline.core.units import format_share
 
 from .page import Block, Column, Pair, Pairs, Paragraph, Section, count, missing, number, seconds, share, words
-from .read_tables import cut_table, name_column, right_column
+from .read_tables import cut_table, name_column, right_column, text_column
 
 __all__ = ["counter_section", "frame_section", "kernel_section", "table_sections"]
 
@@ -17,13 +17,13 @@ def frame_section(report: ReadReport, most: int) -> Section | None:
         return None
     calls = _calls(report)
     columns = (
-        name_column("function"),
+        name_column("function", 24),
         *((right_column("calls", 8),) if calls else ()),
         right_column("own", 15),
         right_column("own share", 14),
         right_column("with callees", 10),
         right_column("share", 10),
-        Column(title="where", flexible=True, weight=6),
+        text_column("where", 6, 16, 2),
     )
     rows = [
         (
