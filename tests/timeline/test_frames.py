@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import Column, Frame, Stacks, UsageError
@@ -57,6 +57,7 @@ def test_nothing_is_nothing() -> None:
     assert weight_of(empty) == 0
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_sums_agree_with_walking_up_every_path(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 40))
