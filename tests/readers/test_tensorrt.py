@@ -83,7 +83,7 @@ def test_a_reformat_without_a_time_of_its_own_costs_nobody_knows_what(tmp_path: 
     assert "no-own-time" in {caution.code for caution in profile.warnings}
     text = " ".join(terminal(read_page(report), 120).split())
     assert "0 s" not in text[: text.index("TABLE OF")]
-    assert "1 of 2 boundaries listed have no time and are not in it" in text
+    assert "1 of 2 boundaries listed has no time and is not in it" in text
     assert "cost: the file has no time of its own for it" in text
 
 

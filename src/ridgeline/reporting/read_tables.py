@@ -294,7 +294,9 @@ def partition_section(report: ReadReport, most: int) -> Section | None:
 def _untimed(found: PartitionReport) -> str:
     """Of how many boundaries no time is known, where it is known of others."""
     none = sum(one.total_s is None for one in found.boundaries)
-    return f"{none} of {len(found.boundaries)} boundaries listed have no time and are not in it" if 0 < none < len(found.boundaries) else ""
+    if not 0 < none < len(found.boundaries):
+        return ""
+    return f"{none} of {len(found.boundaries)} boundaries listed {'has no time and is' if none == 1 else 'have no time and are'} not in it"
 
 
 def iteration_section(report: ReadReport, most: int) -> Section | None:
