@@ -16,8 +16,10 @@ from ridgeline.core.read_report import ReadReport
 from ridgeline.flows.read import read, report_of
 from ridgeline.flows.reading.restricting import iteration_span, part_of, span_of
 from ridgeline.readers.source import Limits
+from ridgeline.reporting import terminal
+from ridgeline.reporting.read_page import read_page
 from ridgeline.timeline.use import device_uses
-from support.traces import launch_bound, steady
+from support.traces import launch_bound, steady, trace_bytes
 from timeline.building import HOST, stream, timeline_of
 
 
@@ -106,6 +108,29 @@ def test_iterations_and_windows_of_a_file_without_are_refused(tmp_path: Path) ->
 )
 def test_spans_are_written_in_several_ways(text: str, span: tuple[float, float | None]) -> None:
     assert span_of(text) == pytest.approx(span) if span[1] is not None else span_of(text) == span
+
+
+def test_an_iteration_may_begin_before_the_window_and_no_page_has_a_time_below_zero(tmp_path: Path) -> None:
+    events = [{"ph": "X", "cat": "user_annotation", "name": "turn", "ts": at, "dur": 90, "pid": 1, "tid": 1} for at in (0, 100, 200, 300)] + [
+        {"ph": "X", "cat": "cpu_op", "name": "work", "ts": at + 30, "dur": 50, "pid": 1, "tid": 1} for at in (0, 100, 200, 300)
+    ]
+    path = tmp_path / "turns.json"
+    path.write_bytes(trace_bytes(events))
+    whole, first = read(path), read(path, iteration=1)
+    assert whole.iterations is not None
+    assert [start for start, _ in whole.iterations.spans_s] == pytest.approx([-30e-6, 70e-6, 170e-6, 270e-6])
+    assert first.what == "iteration 1, from before the window to 60.0 µs"
+    text = terminal(read_page(whole), 120)
+    assert "-30" not in text
+    assert "it begins before the window" in text
+    # Of a window of 350 µs the ranges take 60 + 90 + 90 + 80: what lies before and after is not in it.
+    within = next(one for one in whole.figures if one.name == "within iterations")
+    assert (within.numerator, within.denominator) == (pytest.approx(320e-6), pytest.approx(350e-6))
+
+
+def test_an_iteration_that_ends_before_the_window_is_refused() -> None:
+    with pytest.raises(UsageError, match="ends before the first event"):
+        iteration_span(((-2.0, 1.0), (0.0, 1.0)), 1)
 
 
 def test_an_iteration_is_counted_from_one() -> None:
