@@ -110,7 +110,6 @@ def test_addresses_in_names_are_no_change() -> None:
     before, after = (paused(seed, 0, f"<built-in method run of object at 0x7f38{seed}34c7b90>") for seed in (1, 2))
     found = difference(before, after)
     assert (found.verdict, changes(found)) == ("same", {})
-    assert row(difference(before, paused(2, 0)), "<built-in method run of object at 0x…>").change == "vanished"
 
 
 def test_the_other_way_round_it_shrank() -> None:
