@@ -1,0 +1,130 @@
+"""Which pieces of communication on several ranks are one collective: matched by name and order, checked by time.
+
+Work of devices counts. Where no device communicates, what the host's backends name their own collectives does: Gloo, MPI and UCC record one as a
+range `gloo:all_reduce` that ends when all ranks have taken part, oneCCL as `oneccl_bindings_for_pytorch::cpu_work::allreduce`. Operators
+`c10d::allreduce_` and ranges `nccl:all_reduce` only put a collective into a queue and say nothing of waiting; what is sent from one rank to another
+is named differently on both.
+
+The i-th piece of a name on each rank belongs together if all ranks have equally many of that name. Pieces that do not overlap, or do not end
+together, are of no common collective.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import Timeline
+
+from .events import Events, is_kind
+
+__all__ = ["AGREE_SHARE", "Meetings", "agree_s", "device_pieces", "host_pieces", "meetings", "ranks_of"]
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+#: Ends of one collective differ by less than this part of what it takes, or by less than so many seconds. On a host its scheduler wakes each rank
+#: when it pleases: a part of the longest piece there.
+AGREE_SHARE, _AGREE_DEVICE_S, _HOST_SHARE, _AGREE_HOST_S = 0.05, 1e-4, 0.25, 1e-3
+_HOST = re.compile(r"(?:(?:gloo|mpi|ucc):|(?:oneccl_bindings_for_pytorch|torch_ccl)::cpu_work::)(?!_?(?:send|recv))")
+
+
+class Meetings(NamedTuple):
+    """Collectives whose pieces end together. Of each piece, sorted by collective, the one that ends first at its head (of several the last to come):
+    `event`, `rank`, and `of`, the collective; of each collective: `first`, where its pieces begin, and in ticks when the last one came (`latest`),
+    how long it took from then until the first end (`took`), and how far the ends are apart (`spread`).
+
+    `matched` counts those of two pieces or more, and `unlike` how many of them time contradicts.
+    """
+
+    event: Ints
+    rank: Ints
+    of: Ints
+    first: Ints
+    latest: Ints
+    took: Ints
+    spread: Ints
+    matched: int = 0
+    unlike: int = 0
+
+
+def agree_s(host: bool) -> float:
+    """Seconds by which ends of one collective may differ whatever it takes."""
+    return _AGREE_HOST_S if host else _AGREE_DEVICE_S
+
+
+def ranks_of(t: Timeline) -> Ints:
+    """The rank of each track, −1 where it is not known."""
+    return np.array([-1 if track.rank is None else track.rank for track in t.tracks], dtype=np.int64)
+
+
+def device_pieces(t: Timeline, events: Events) -> Flags:
+    """Which events are communication of devices, shape (n,)."""
+    on_device = np.array([bool(track.device) for track in t.tracks], dtype=np.bool_)
+    chosen = is_kind(events, "communication")
+    return chosen & on_device[events.track] if len(chosen) else chosen
+
+
+def host_pieces(t: Timeline, events: Events) -> Flags:
+    """Which events are collectives of a backend that runs on the host, from when they begin to when they are done, shape (n,)."""
+    named = np.array([_HOST.match(text) is not None for text in t.strings], dtype=np.bool_)
+    none = np.zeros(len(events.start), dtype=np.bool_)
+    if not named.any() or not len(none):
+        return none
+    on_host = np.array([not track.device for track in t.tracks], dtype=np.bool_)
+    found: Flags = named[events.name] & on_host[events.track] & is_kind(events, "annotation", "operator", "communication", "other")
+    return found
+
+
+def meetings(t: Timeline, events: Events, chosen: Flags, *, host: bool = False) -> Meetings:
+    """Collectives of the ranks of a timeline.
+
+    Args:
+        t: tracks of several ranks on one clock.
+        events: its columns.
+        chosen: pieces of communication, shape (n,).
+        host: whether they are the host's.
+    """
+    ranks = ranks_of(t)
+    at = np.flatnonzero(chosen)
+    at = at[ranks[events.track[at]] >= 0] if len(at) else at
+    group, at = _matched(events, at, ranks[events.track[at]])
+    start, end = events.start[at], events.end[at]
+    # The first to end is the first of its group; of several the one that came last.
+    order = np.lexsort((at, -start, end, group))
+    group, at, start, end = group[order], at[order], start[order], end[order]
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    if not len(first):
+        none = np.zeros(0, dtype=np.int64)
+        return Meetings(none, none, none, none, none, none, none)
+    sizes = np.diff(np.append(first, len(group)))
+    latest, spread = np.maximum.reduceat(start, first), np.maximum.reduceat(end, first) - end[first]
+    took = end[first] - latest
+    most = _HOST_SHARE * np.maximum.reduceat(end - start, first) if host else AGREE_SHARE * took
+    fits = (took > 0) & (spread <= np.maximum(most, agree_s(host) / t.tick_s)) & (sizes > 1)
+    keep = np.repeat(fits, sizes)
+    starts = np.cumsum(sizes[fits]) - sizes[fits]
+    matched = int((sizes > 1).sum())
+    return Meetings(
+        at[keep], ranks[events.track[at[keep]]], np.repeat(np.arange(int(fits.sum())), sizes[fits]), starts, latest[fits], took[fits], spread[fits],
+        matched, matched - int(fits.sum()),
+    )  # fmt: skip
+
+
+def _matched(events: Events, at: Ints, rank: Ints) -> tuple[Ints, Ints]:
+    """(group, piece): the i-th of a name on each rank, of names of which all ranks that have one have equally many."""
+    name = events.name[at].astype(np.int64)
+    order = np.lexsort((events.start[at], rank, name))
+    at, name, rank = at[order], name[order], rank[order]
+    run = np.cumsum((np.diff(name, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)) - 1
+    sizes = np.bincount(run)
+    starts = np.cumsum(sizes) - sizes
+    ordinal = np.arange(len(at)) - starts[run]
+    number = np.unique(name, return_inverse=True)[1]
+    least, most = np.full(len(at), len(at) + 1), np.zeros(len(at), dtype=np.int64)
+    np.minimum.at(least, number, sizes[run])
+    np.maximum.at(most, number, sizes[run])
+    keep = (least == most)[number]
+    return (number * (len(at) + 1) + ordinal)[keep], at[keep]
