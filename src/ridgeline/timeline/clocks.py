@@ -7,7 +7,7 @@ the i-th collectives are more than half a period apart by the base times, those 
 later. Files with neither are refused: times of two clocks do not compare.
 
 Collectives of the host serve where no device communicates. Their ends are as late as its scheduler wakes a thread: base times from which they differ
-by no more than they differ among themselves stand, and are checked by them.
+by no more than that, or than they differ among themselves, stand, and are checked by them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def offset_of(first: Profile, other: Profile) -> Offset:
     bases = (_base_ns(first), _base_ns(other))
     based = None if bases[0] is None or bases[1] is None else bases[1] - bases[0]
     found, common = _by_collectives(first, other, based)
-    if found is not None and found.host and based is not None and abs(found.nanoseconds - based) * 1e-9 <= max(found.spread_s, agree_s(False)):
+    if found is not None and found.host and based is not None and abs(found.nanoseconds - based) * 1e-9 <= max(found.spread_s, agree_s(True)):
         return Offset(based, "base times", found.matches, found.spread_s, host=True)
     if found is not None:
         return found._replace(skew_s=((based or 0) - found.nanoseconds) * 1e-9)
