@@ -112,6 +112,7 @@ def gloo_ranks(*, calls: bool, late: int = SLEEPS, steps: int = 4, asynchronous:
                 rows.append((thread, "python", "<built-in method wait of Work object at 0x1>", put + 2, done + 1))
             rows.append((worker, "annotation", "gloo:all_reduce", put + 1, done))
             at[number] = done + 1 + (pause if number == 0 else 0)
+    rows += [(rank(number, Track(name="main", role="thread", process="1")), "operator", "after", begin, begin + 1) for number, begin in enumerate(at)]
     return timeline_of(rows, tick_s=1e-3)
 
 
