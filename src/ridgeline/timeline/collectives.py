@@ -27,14 +27,16 @@ __all__ = ["Collectives", "collectives"]
 
 Ints = NDArray[np.int64]
 _PUTS = re.compile(r"c10d::")
-#: Functions of Python that wait, as it names them: `<built-in method wait of …>`, `distributed_c10d.py(100): wait`.
-_WAITS = re.compile(r"(?:\bmethod |: )(?:wait|synchronize)\b")
+#: Functions of Python that wait, as it names them: `<built-in method wait of …>`, `distributed_c10d.py(9): wait`; and the one in which the gradients
+#: of a backward pass are awaited, once its last operator is done.
+_WAITS = re.compile(r"(?:\bmethod |: )(?:wait|synchronize|run_backward)\b")
 #: A thread that goes on within this part of its pause, or this long, after the collective was done has waited for it.
 _SOON = 0.25
 
 
 class Collectives(NamedTuple):
-    """What orders the pieces of common collectives; those that came `early`, sorted, and what each takes without waiting, `alone` ticks.
+    """What orders the pieces of common collectives; those that came `early`, sorted, and what each takes without waiting, `alone` ticks; boundaries
+    at which threads go on, `waited`.
 
     The piece that ends first ends when the last to come has been there for as long as the collective takes, and so for each of them; all others end
     no sooner.
@@ -43,6 +45,7 @@ class Collectives(NamedTuple):
     order: list[Edges]
     early: Ints
     alone: Ints
+    waited: Ints
 
 
 def collectives(scene: Scene, split: Ints) -> Collectives:
@@ -55,15 +58,16 @@ def collectives(scene: Scene, split: Ints) -> Collectives:
     none = np.zeros(0, dtype=np.int64)
     ranks = ranks_of(scene.t)
     if len(np.unique(ranks[ranks >= 0])) < 2:
-        return Collectives([], none, none)
+        return Collectives([], none, none, none)
     chosen = device_pieces(scene.t, scene.events)
     if not chosen.any():
-        return Collectives(_of_host(scene), none, none)
+        order, waited = _of_host(scene)
+        return Collectives(order, none, none, waited)
     chosen &= scene.device
     chosen[split] = False
     met = meetings(scene.t, scene.events, chosen)
     if not len(met.first):
-        return Collectives([], none, none)
+        return Collectives([], none, none, none)
     at, start = met.event, scene.events.start[met.event]
     mine = np.arange(len(at))
     others = mine[met.first[met.of] != mine]
@@ -71,14 +75,16 @@ def collectives(scene: Scene, split: Ints) -> Collectives:
     until = edges(2 * at[others], 2 * head + 1, "work", delay=met.took[met.of[others]], assumed=True)
     early = mine[start < met.latest[met.of]]
     early = early[np.argsort(at[early])]
-    return Collectives([until, edges(2 * head + 1, 2 * at[others] + 1, "signal", assumed=True)], at[early], met.took[met.of[early]])
+    return Collectives([until, edges(2 * head + 1, 2 * at[others] + 1, "signal", assumed=True)], at[early], met.took[met.of[early]], none)
 
 
-def _of_host(scene: Scene) -> list[Edges]:
-    """All that waited for a collective go on no sooner than all ranks have put it into their queues: through the one that goes on first."""
+def _of_host(scene: Scene) -> tuple[list[Edges], Ints]:
+    """All that waited for a collective go on no sooner than all ranks have put it into their queues: through the one that goes on first. And where
+    they go on.
+    """
     met = meetings(scene.t, scene.events, host_pieces(scene.t, scene.events), host=True)
     if not len(met.first):
-        return []
+        return [], met.first
     put = _put(scene, met)
     goes_on, tick = _goes_on(scene, met, put)
     waits = np.flatnonzero(goes_on >= 0)
@@ -88,10 +94,11 @@ def _of_host(scene: Scene) -> list[Edges]:
     hub[of] = goes_on[waits[head]]
     comes = np.flatnonzero((put >= 0) & (hub[met.of] >= 0))
     others = waits[goes_on[waits] != hub[met.of[waits]]]
-    return [
+    order = [
         edges(2 * put[comes], hub[met.of[comes]], "wait", assumed=True),
         edges(hub[met.of[others]], goes_on[others], "signal", assumed=True),
     ]
+    return order, goes_on[waits]
 
 
 def _put(scene: Scene, met: Meetings) -> Ints:
@@ -126,13 +133,13 @@ def _goes_on(scene: Scene, met: Meetings, put: Ints) -> tuple[Ints, Ints]:
     named = np.array([_WAITS.search(text) is not None for text in scene.t.strings], dtype=np.bool_)
     during = np.maximum(seg.event[at], 0)
     waits = ~idle & (is_kind(events, "wait")[during] | (is_kind(events, "python")[during] & named[events.name[during]]))
-    # Time without an event ends where another one begins.
-    idle &= (seg.track[following] == track) & (seg.event[following] >= 0)
+    # A call waits until it ends or calls another one, and time without an event ends where one begins.
+    goes = seg.end[at]
+    ends = waits & (events.end[during] == goes)
     after = np.maximum(seg.event[following], 0)
-    goes = np.where(waits, events.end[during], seg.end[at])
-    idle &= events.start[after] == goes
-    soon = goes - done <= np.maximum(_SOON * (done - np.where(waits, events.start[during], seg.start[at])), agree_s(True) / scene.t.tick_s)
-    found = inside & (idle | waits) & soon
-    boundary[piece[found]] = np.where(waits, 2 * during + 1, 2 * after)[found]
+    begins = (seg.track[following] == track) & (seg.event[following] >= 0) & (events.start[after] == goes)
+    soon = goes - done <= np.maximum(_SOON * (done - seg.start[at]), agree_s(True) / scene.t.tick_s)
+    found = inside & (ends | ((idle | waits) & begins)) & soon
+    boundary[piece[found]] = np.where(ends, 2 * during + 1, 2 * after)[found]
     tick[piece[found]] = goes[found]
     return boundary, tick
