@@ -190,6 +190,25 @@ def test_what_a_call_waited_for_must_have_ended_while_it_waited(tmp_path: Path) 
     assert {link for link in links(read(tmp_path, document(*later_launch))) if link[0] == "wait"} == {("wait", "k", "cudaDeviceSynchronize")}
 
 
+@pytest.mark.parametrize(
+    ("name", "until", "waits"),
+    [
+        ("Memcpy DtoH (Device -> Pageable)", 60, True),
+        ("CopyDeviceToHost", 60, True),
+        ("Memcpy DtoH (Device -> Pageable)", 40, False),
+        ("Memcpy DtoH (Device -> Pinned)", 60, False),
+        ("Memcpy HtoD (Pageable -> Device)", 60, False),
+    ],
+)
+def test_a_copy_to_pageable_memory_is_waited_for_by_its_own_call(tmp_path: Path, name: str, until: int, waits: bool) -> None:
+    events = [
+        call("cudaLaunchKernel", 0, 1, 1), work("k", 2, 30, 1), call("cudaMemcpyAsync", 3, until - 3, 2), work(name, 33, 12, 2, cat="gpu_memcpy"),
+    ]  # fmt: skip
+    found = read(tmp_path, document(*events))
+    assert (("wait", name, "cudaMemcpyAsync") in links(found)) == waits
+    assert {row[0]: row[3] for row in rows(found)}["cudaMemcpyAsync"] == ("wait" if waits else "runtime")
+
+
 def test_a_stream_that_is_waited_on_is_told_by_its_record(tmp_path: Path) -> None:
     events = [
         call("a", 0, 1, 1), call("b", 1, 1, 2), work("ka", 5, 5, 1, stream=7), work("kb", 5, 8, 2, stream=8), call("cudaStreamSynchronize", 3, 12, 3),
@@ -208,6 +227,21 @@ def test_an_event_orders_two_streams(tmp_path: Path) -> None:
     assert {link for link in links(read(tmp_path, document(*events))) if link[0] == "signal"} == {("signal", "ka", "kb")}
     contradicting = [*events[:7], work("kb", 12, 5, 5, stream=8), events[8]]
     assert {link for link in links(read(tmp_path, document(*contradicting))) if link[0] == "signal"} == set()
+
+
+def test_a_queue_of_an_mtia_waits_for_the_event_of_its_number_in_the_queue_that_it_names(tmp_path: Path) -> None:
+    def piece(name: str, ts: float, dur: float, stream: int, **more: Any) -> dict[str, Any]:
+        return work(name, ts, dur, None, stream=stream, cat="mtia_ccp_events", **more)
+
+    events = [
+        piece("first", 0, 4, 102), piece("event_record", 4, 1, 102, seq_num=6), piece("second", 5, 5, 102), piece("other", 0, 10, 103),
+        piece("event_record", 10.5, 1, 103, seq_num=7), piece("event_record", 10.5, 1, 102, seq_num=7), piece("late", 12, 9, 102),
+        piece("event_wait", 2, 9, 111, wait_on_stream=102, seq_num=7), piece("merge", 12, 5, 111),
+    ]  # fmt: skip
+    assert links(read(tmp_path, document(*events))) == {("wait", "second", "event_wait")}
+    # An event that was never recorded, and one that was recorded after the wait for it had ended behind work that was not done.
+    for unknown in ([*events[:5], *events[6:]], [*events[:2], piece("second", 5, 7, 102), piece("event_record", 12, 1, 102, seq_num=7), *events[6:]]):
+        assert links(read(tmp_path, document(*unknown))) == set()
 
 
 def test_kernels_before_their_launch_are_a_skew_and_no_delay(tmp_path: Path) -> None:

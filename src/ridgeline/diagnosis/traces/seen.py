@@ -129,7 +129,8 @@ class Seen:
         most = min(goes, most)
         base_s, of = base or self.step
         because = f"{fix.because}; at most {format_share(most)} of {of} can go"
-        after_s = (base_s / gains[1], base_s / gains[0])
+        # Samples, cycles and bytes are no seconds, and nobody measured a time to promise.
+        after_s = (base_s / gains[1], base_s / gains[0]) if base_s > 0 else None
         return Action(
             id="", action=fix.action, on=on, because=because, metric=fix.metric, speedup=(gains[0], gains[1]), median_after_s=after_s
         )  # fmt: skip

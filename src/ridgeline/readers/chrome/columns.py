@@ -338,6 +338,11 @@ class Columns:
             self._keep("sync_kind", rows, np.array([self.names[each.sync_kind] if each.sync_kind is not None else ABSENT for each in args]))
             self._keep("record", rows, self._identifiers(args, "record"))
             self._keep("wait_stream", rows, np.array([self.names[each.wait_stream] if each.wait_stream != ABSENT else ABSENT for each in args]))
+        sequence = self._identifiers(args, "sequence")
+        if (sequence != ABSENT).any():
+            self._keep("sequence", rows, sequence)
+            self._keep("recorded_on", rows, self._identifiers(args, "stream"))
+            self._keep("waits_for", rows, self._identifiers(args, "wait_stream"))
 
     def _device_slots(self, args: list[Args], lane: NDArray[np.int32]) -> NDArray[np.int32]:
         lanes, slots = self.lanes.all, self.slots
