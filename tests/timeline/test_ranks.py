@@ -146,7 +146,15 @@ def test_nothing_is_told_of_too_few_or_of_those_that_do_not_end_together() -> No
     assert told([gloo(0, CAME[:2], DONE[:2]), gloo(1, LATE[:2], DONE[:2])]) == ()
     apart = [end + (40 + 7 * at) * MS for at, end in enumerate(DONE[:6])] + DONE[6:]
     assert told([gloo(0, CAME, DONE), gloo(1, LATE, apart)]) == ()
-    assert told([gloo(0, CAME, DONE), gloo(1, LATE[1:], DONE[1:])]) == ()
+
+
+def test_a_file_that_began_a_step_later_or_lacks_one_is_matched_by_ends() -> None:
+    for lacking in (0, 4, 9):
+        starts, ends = ([one for at, one in enumerate(row) if at != lacking] for row in (LATE, DONE))
+        first, second = told([gloo(0, CAME, DONE), gloo(1, starts, ends)])
+        assert (first.collectives, first.unlike, second.last) == (9, 0, 8)
+        assert first.waited_s == pytest.approx(0.160)
+        assert second.waited_s == pytest.approx(0.005)
 
 
 def test_one_rank_has_nobody_to_wait_for() -> None:

@@ -5,8 +5,8 @@ range `gloo:all_reduce` that ends when all ranks have taken part, oneCCL as `one
 `c10d::allreduce_` and ranges `nccl:all_reduce` only put a collective into a queue and say nothing of waiting; what is sent from one rank to another
 is named differently on both.
 
-The i-th piece of a name on each rank belongs together if all ranks have equally many of that name. Pieces that do not overlap, or do not end
-together, are of no common collective.
+The i-th piece of a name on each rank belongs together if all ranks have equally many of that name. If they have not (a part of the time was asked for, or
+one file began later), those belong together that end next to one another. Pieces that do not overlap, or do not end together, are of no common one.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ Flags = NDArray[np.bool_]
 #: Ends of one collective differ by less than this part of what it takes, or by less than so many seconds. On a host its scheduler wakes each rank
 #: when it pleases: a part of the longest piece there.
 AGREE_SHARE, _AGREE_DEVICE_S, _HOST_SHARE, _AGREE_HOST_S = 0.05, 1e-4, 0.25, 1e-3
+#: Names of which ranks have unequally many that are looked at.
+_MOST_ODD = 1000
 _HOST = re.compile(r"(?:(?:gloo|mpi|ucc):|(?:oneccl_bindings_for_pytorch|torch_ccl)::cpu_work::)(?!_?(?:send|recv))")
 
 
@@ -114,7 +116,9 @@ def meetings(t: Timeline, events: Events, chosen: Flags, *, host: bool = False) 
 
 
 def _matched(events: Events, at: Ints, rank: Ints) -> tuple[Ints, Ints]:
-    """(group, piece): the i-th of a name on each rank, of names of which all ranks that have one have equally many."""
+    """(group, piece): the i-th of a name on each rank, of names of which all ranks that have one have equally many; of others those that end next to
+    one another.
+    """
     name = events.name[at].astype(np.int64)
     order = np.lexsort((events.start[at], rank, name))
     at, name, rank = at[order], name[order], rank[order]
@@ -127,4 +131,35 @@ def _matched(events: Events, at: Ints, rank: Ints) -> tuple[Ints, Ints]:
     np.minimum.at(least, number, sizes[run])
     np.maximum.at(most, number, sizes[run])
     keep = (least == most)[number]
-    return (number * (len(at) + 1) + ordinal)[keep], at[keep]
+    group = number * (len(at) + 1) + ordinal
+    parts = [(group[keep], at[keep])]
+    for odd in np.flatnonzero((least != most) & (most > 0))[:_MOST_ODD].tolist():
+        mine = slice(*np.searchsorted(number, [odd, odd + 1]))
+        place, pieces = _by_ends(events, at[mine], rank[mine])
+        parts.append((odd * (len(at) + 1) + place, pieces))
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _by_ends(events: Events, at: Ints, rank: Ints) -> tuple[Ints, Ints]:
+    """(number of the collective, piece) of one name: each piece of the rank that has fewest with those of all others that end nearest to it, where of
+    all its pieces it is also the nearest to them.
+    """
+    order = np.lexsort((events.end[at], rank))
+    at, rank = at[order], rank[order]
+    first = np.flatnonzero(np.diff(rank, prepend=-1))
+    pieces = np.split(at, first[1:])
+    few = min(pieces, key=len)
+    both, chosen = np.ones(len(few), dtype=np.bool_), [few]
+    for other in (one for one in pieces if one is not few):
+        near = _nearest(events.end[other], events.end[few])
+        both &= _nearest(events.end[few], events.end[other])[near] == np.arange(len(few))
+        chosen.append(other[near])
+    found = np.flatnonzero(both)
+    return np.tile(found, len(chosen)), np.concatenate([one[found] for one in chosen])
+
+
+def _nearest(known: Ints, asked: Ints) -> Ints:
+    """Index of what is nearest to each, of sorted ticks."""
+    after = np.minimum(np.searchsorted(known, asked), len(known) - 1)
+    before = np.maximum(after - 1, 0)
+    return np.where(asked - known[before] <= np.abs(known[after] - asked), before, after)
