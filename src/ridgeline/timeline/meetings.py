@@ -5,8 +5,8 @@ range `gloo:all_reduce` that ends when all ranks have taken part, oneCCL as `one
 `c10d::allreduce_` and ranges `nccl:all_reduce` only put a collective into a queue and say nothing of waiting; what is sent from one rank to another
 is named differently on both.
 
-The i-th piece of a name on each rank belongs together if all ranks have equally many of that name. If they have not (a part of the time was asked for, or
-one file began later), those belong together that end next to one another. Pieces that do not overlap, or do not end together, are of no common one.
+The i-th piece of a name on each rank belongs together if all ranks have equally many of that name. If they have not (a part of the time was asked
+for, or one file began later), those that end next to one another do. Pieces that do not overlap, or do not end together, are of no common collective.
 """
 
 from __future__ import annotations
