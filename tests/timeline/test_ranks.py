@@ -157,6 +157,13 @@ def test_a_file_that_began_a_step_later_or_lacks_one_is_matched_by_ends() -> Non
         assert second.waited_s == pytest.approx(0.005)
 
 
+def test_files_of_equally_many_that_begin_a_step_apart_are_matched_by_ends() -> None:
+    first, second = told([gloo(0, CAME[:-1], DONE[:-1]), gloo(1, LATE[1:], DONE[1:])])
+    assert (first.collectives, second.last) == (8, 7)
+    assert first.waited_s == pytest.approx(0.140)
+    assert second.waited_s == pytest.approx(0.005)
+
+
 def test_one_rank_has_nobody_to_wait_for() -> None:
     t = gloo(0, CAME, DONE).timeline
     assert t is not None

@@ -5,8 +5,9 @@ range `gloo:all_reduce` that ends when all ranks have taken part, oneCCL as `one
 `c10d::allreduce_` and ranges `nccl:all_reduce` only put a collective into a queue and say nothing of waiting; what is sent from one rank to another
 is named differently on both.
 
-The i-th piece of a name on each rank belongs together if all ranks have equally many of that name. If they have not (a part of the time was asked
-for, or one file began later), those that end next to one another do. Pieces that do not overlap, or do not end together, are of no common collective.
+The i-th piece of a name on each rank belongs together if all ranks have equally many of that name. If they have not, or if less than half of
+them would end together (a part of the time was asked for, or one file began later), those do that end next to one another. Pieces that do not
+overlap, or do not end together, are of no common collective.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ Flags = NDArray[np.bool_]
 #: Ends of one collective differ by less than this part of what it takes, or by less than so many seconds. On a host its scheduler wakes each rank
 #: when it pleases: a part of the longest piece there.
 AGREE_SHARE, _AGREE_DEVICE_S, _HOST_SHARE, _AGREE_HOST_S = 0.05, 1e-4, 0.25, 1e-3
-#: Names of which ranks have unequally many that are looked at.
-_MOST_ODD = 1000
+#: Names that are matched by their ends, one by one.
+_MOST_APART = 1000
 _HOST = re.compile(r"(?:(?:gloo|mpi|ucc):|(?:oneccl_bindings_for_pytorch|torch_ccl)::cpu_work::)(?!_?(?:send|recv))")
 
 
@@ -92,7 +93,41 @@ def meetings(t: Timeline, events: Events, chosen: Flags, *, host: bool = False) 
     ranks = ranks_of(t)
     at = np.flatnonzero(chosen)
     at = at[ranks[events.track[at]] >= 0] if len(at) else at
-    group, at = _matched(events, at, ranks[events.track[at]])
+    rank, name = ranks[events.track[at]], np.unique(events.name[at], return_inverse=True)[1]
+    order = np.lexsort((events.start[at], rank, name))
+    at, rank, name = at[order], rank[order], name[order]
+    unequal = _unequal(name, rank)
+    met = _checked(t, events, ranks, _matched(events, at, rank, name, unequal), host)
+    # Where most of a name do not fit in order, one file may have begun with another one.
+    apart = unequal | _unfit(met, at, name, unequal)
+    if not (apart > unequal).any():
+        return met
+    other = _checked(t, events, ranks, _matched(events, at, rank, name, apart), host)
+    return other if len(other.first) > len(met.first) else met
+
+
+def _unequal(name: Ints, rank: Ints) -> Flags:
+    """Names of which the ranks that have one have unequally many; `name` and, within it, `rank` sorted."""
+    run = np.flatnonzero((np.diff(name, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0))
+    sizes, of = np.diff(np.append(run, len(name))), name[run]
+    count = int(name.max(initial=-1)) + 1
+    least, most = np.full(count, len(name) + 1), np.zeros(count, dtype=np.int64)
+    np.minimum.at(least, of, sizes)
+    np.maximum.at(most, of, sizes)
+    unequal: Flags = least != most
+    return unequal
+
+
+def _unfit(met: Meetings, at: Ints, name: Ints, unequal: Flags) -> Flags:
+    """Names of which fewer than half of the pieces are in collectives."""
+    fit = np.bincount(name[np.isin(at, met.event)], minlength=len(unequal))
+    unfit: Flags = 2 * fit < np.bincount(name, minlength=len(unequal))
+    return unfit
+
+
+def _checked(t: Timeline, events: Events, ranks: Ints, matched: tuple[Ints, Ints], host: bool) -> Meetings:
+    """Of pieces that match those that time does not contradict."""
+    group, at = matched
     start, end = events.start[at], events.end[at]
     # The first to end is the first of its group; of several the one that came last.
     order = np.lexsort((at, -start, end, group))
@@ -108,33 +143,29 @@ def meetings(t: Timeline, events: Events, chosen: Flags, *, host: bool = False) 
     fits = (took > 0) & (spread <= np.maximum(most, agree_s(host) / t.tick_s)) & (sizes > 1)
     keep = np.repeat(fits, sizes)
     starts = np.cumsum(sizes[fits]) - sizes[fits]
-    matched = int((sizes > 1).sum())
+    matching = int((sizes > 1).sum())
     return Meetings(
         at[keep], ranks[events.track[at[keep]]], np.repeat(np.arange(int(fits.sum())), sizes[fits]), starts, latest[fits], took[fits], spread[fits],
-        matched, matched - int(fits.sum()),
+        matching, matching - int(fits.sum()),
     )  # fmt: skip
 
 
-def _matched(events: Events, at: Ints, rank: Ints) -> tuple[Ints, Ints]:
-    """(group, piece): the i-th of a name on each rank, of names of which all ranks that have one have equally many; of others those that end next to
-    one another.
+def _matched(events: Events, at: Ints, rank: Ints, name: Ints, apart: Flags) -> tuple[Ints, Ints]:
+    """(group, piece): the i-th of a name on each rank, or, of names `apart`, those that end next to one another.
+
+    Args:
+        events: columns.
+        at, rank, name: pieces in order of name, rank and start, shape (k,).
+        apart: names that are not matched in order.
     """
-    name = events.name[at].astype(np.int64)
-    order = np.lexsort((events.start[at], rank, name))
-    at, name, rank = at[order], name[order], rank[order]
     run = np.cumsum((np.diff(name, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)) - 1
     sizes = np.bincount(run)
-    starts = np.cumsum(sizes) - sizes
-    ordinal = np.arange(len(at)) - starts[run]
-    number = np.unique(name, return_inverse=True)[1]
-    least, most = np.full(len(at), len(at) + 1), np.zeros(len(at), dtype=np.int64)
-    np.minimum.at(least, number, sizes[run])
-    np.maximum.at(most, number, sizes[run])
-    keep = (least == most)[number]
-    group = number * (len(at) + 1) + ordinal
+    ordinal = np.arange(len(at)) - (np.cumsum(sizes) - sizes)[run]
+    keep = ~apart[name]
+    group = name * (len(at) + 1) + ordinal
     parts = [(group[keep], at[keep])]
-    for odd in np.flatnonzero((least != most) & (most > 0))[:_MOST_ODD].tolist():
-        mine = slice(*np.searchsorted(number, [odd, odd + 1]))
+    for odd in np.flatnonzero(apart)[:_MOST_APART].tolist():
+        mine = slice(*np.searchsorted(name, [odd, odd + 1]))
         place, pieces = _by_ends(events, at[mine], rank[mine])
         parts.append((odd * (len(at) + 1) + place, pieces))
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
