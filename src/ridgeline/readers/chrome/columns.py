@@ -37,7 +37,7 @@ _UNUSED = {
     "N": "objects", "D": "objects", "O": "objects", "P": "samples", "": "no phase", _FOUND: "findings, gaps and the path that ridgeline wrote",
 }  # fmt: skip
 _UNIT = re.compile(r"^([A-Z]+) (\d+)$")
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,30}")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,80}")
 _STREAM = re.compile(r"^stream\s*#?\s*(?=\d)", re.IGNORECASE)
 Ints = NDArray[np.int64]
 
@@ -426,7 +426,7 @@ class Columns:
             value = event.id2.everywhere
             if value is None:
                 value, process = event.id2.local, lane.process
-        if type(value) is not int:
+        if type(value) is not int or value == ABSENT:
             text = as_text(value)
             value = int(text) if _WHOLE.fullmatch(text) else text
         key = (lane.category, value, "" if event.scope is None else as_text(event.scope), process, name)
