@@ -17,12 +17,14 @@ from ridgeline.core import (
     Excluded,
     Figure,
     FrameUse,
+    IterationReport,
     KernelCounts,
     KernelTable,
     PartitionReport,
     ProfileRow,
     ProfileTable,
     Quantity,
+    RankUse,
     ReadReport,
     TraceFinding,
     Where,
@@ -89,6 +91,21 @@ FULL = ReadReport(
     counters=Counters(names=("cycles",), counts=Column([123], "count"), counted_fraction=Column([0.5], "1"), instrument="perf stat"),
     excluded=(Excluded(reason="negative duration", events=3, total_s=0.0, first="byte 77"),),
     warnings=(Caution(code="clock-skew", message="clocks differ", effect="delays cannot be told"),),
+    ranks=(
+        RankUse(rank=0, window_s=0.41, collectives=10, waited_s=0.224, waited_share=0.224 / 0.41, last=1, awaited_s=0.005, told_s=1e-4, unlike=2),
+        RankUse(
+            rank=1,
+            window_s=0.42,
+            collectives=10,
+            waited_s=0.005,
+            waited_share=0.005 / 0.42,
+            last=9,
+            awaited_s=0.224,
+            late_s=0.022,
+            told_s=1e-4,
+            unlike=2,
+        ),
+    ),
 )
 
 
@@ -101,6 +118,7 @@ def test_the_answer_comes_first_and_doubts_last() -> None:
         "Verdict",
         "What to do",
         "Partitions",
+        "Ranks",
         "Functions",
         "Kernels",
         "Table of operators: main",
@@ -176,6 +194,23 @@ def test_a_finding_without_an_action_promises_nothing() -> None:
     report = msgspec.structs.replace(FULL, findings=(msgspec.structs.replace(FINDING, actions=()),))
     assert read_headline(report) == "GPU 0 waits for 40.0% of its time."
     assert "No change with a promise" in terminal(read_page(report), 120, False)
+
+
+def test_the_rank_that_is_late_is_named() -> None:
+    steps = IterationReport(how="marks", name="step", spans_s=tuple((0.04 * index, 0.04) for index in range(10)))
+    with_steps = msgspec.structs.replace(FULL, iterations=steps)
+    text = " ".join(terminal(read_page(with_steps), width=120).split())
+    assert "Rank 1 comes last in 9 of 10 collectives; the other waits 22.4 ms an iteration for it." in text
+    assert "2 more match by name and order" in text
+    whole = " ".join(terminal(read_page(FULL), width=120).split())
+    assert "the other waits 224 ms for it" in whole
+
+
+def test_no_rank_is_named_where_less_than_the_clocks_tell_lies_between_them() -> None:
+    alike = tuple(msgspec.structs.replace(one, last=0, awaited_s=0.0, waited_s=0.0, late_s=None) for one in FULL.ranks)
+    text = " ".join(terminal(read_page(msgspec.structs.replace(FULL, ranks=alike)), width=120).split())
+    assert "No rank comes last by more than 100 µs" in text
+    assert "RANKS" not in terminal(read_page(msgspec.structs.replace(FULL, ranks=())), width=120)
 
 
 def test_what_nobody_timed_is_null_and_a_dash(tmp_path: Path) -> None:

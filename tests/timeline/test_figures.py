@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ridgeline.core import Column, Figure, Links, ReadReport, Timeline, Track
+from ridgeline.core import Column, Figure, Links, RankUse, ReadReport, Timeline, Track
 from ridgeline.timeline.figures import figures
 from ridgeline.timeline.gaps import idle_because
 from ridgeline.timeline.iterations import iterations
@@ -88,6 +88,13 @@ def test_operators_whose_shapes_do_not_tell_are_counted_as_left_out() -> None:
     found = by_name(t)
     assert found["useful FLOP/s of the host"].left_out == "1 calls of such operators whose shapes do not tell; all other operators"
     assert found["useful FLOP/s of the host"].value == pytest.approx(120 / 25e-9)
+
+
+def test_waiting_of_a_rank_is_of_its_own_window() -> None:
+    use = RankUse(rank=3, window_s=0.5, collectives=8, waited_s=0.1, waited_share=0.2, last=0, awaited_s=0.0, unlike=2)
+    (figure,) = figures(ReadReport(files=("f",), format="test", ranks=(use,)))
+    assert (figure.name, figure.value, figure.numerator, figure.denominator) == ("waiting of rank 3 for others", use.waited_share, 0.1, 0.5)
+    assert "2 collectives" in figure.left_out
 
 
 def test_nothing_has_no_figures() -> None:

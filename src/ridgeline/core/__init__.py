@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         PartitionReport,
         PathPiece,
         Pause,
+        RankUse,
         ReadReport,
         Recording,
         SerialPair,
@@ -141,7 +142,7 @@ _HOMES = {
     "quantity": "Quantity product quotient total",
     "read_report": (
         "BoundaryCost CriticalPath DeviceUse EventCount Figure FrameUse Gap Growth IterationReport LaneUse OperatorUse PartitionReport PathPiece "
-        "Pause ReadReport Recording SerialPair TimelineDifference TraceFinding TraceOverhead WhatIf"
+        "Pause RankUse ReadReport Recording SerialPair TimelineDifference TraceFinding TraceOverhead WhatIf"
     ),
     "relayout": "Relayout",
     "run": "Run",
@@ -176,6 +177,7 @@ __all__ = [
     "OutputCheck", "Overhead", "OverheadSummary", "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece",
     "Pause", "Placement", "PluginError", "Precision", "Predicted", "Prediction", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState",
     "Profile", "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity",
+    "RankUse",
     "ReadError", "ReadReport", "Recording", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series",
     "SeriesSet", "Setting", "Shrink", "SideSummary", "Site", "Space", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness",
     "System", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding",

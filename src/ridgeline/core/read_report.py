@@ -28,6 +28,7 @@ __all__ = [
     "PartitionReport",
     "PathPiece",
     "Pause",
+    "RankUse",
     "ReadReport",
     "Recording",
     "SerialPair",
@@ -317,6 +318,31 @@ class SerialPair(msgspec.Struct, frozen=True, kw_only=True):
     steps: int = 1
 
 
+class RankUse(msgspec.Struct, frozen=True, kw_only=True):
+    """One rank in the collectives that it has in common with others: how long it waited for them, and they for it.
+
+    Args:
+        rank: its number; window_s: from its first start to its last end.
+        collectives: those that match by name and order and end together; unlike: how many match by name and order, of any ranks, and do not.
+        waited_s: union of the times from when it came to one until the last rank came; waited_share: of its window.
+        last: how often it came later than any other; awaited_s: union of the times in which it was the only one missing.
+        late_s: median of how much later than the first rank it came; null where that is less than can be told.
+        told_s: what the clocks tell: the ends of nine in ten collectives are no further apart. Waiting and lateness of less, or of less than the
+            ends of a collective are apart, count as none.
+    """
+
+    rank: int
+    window_s: float
+    collectives: int
+    waited_s: float
+    waited_share: float
+    last: int
+    awaited_s: float
+    late_s: float | None = None
+    told_s: float = 0.0
+    unlike: int = 0
+
+
 class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     """The window if something took another time: replayed through the dependencies, all else as it was.
 
@@ -461,6 +487,7 @@ class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         judged: what the findings are of where that is not all of it: the steady iterations, in words.
         figures: every share of this report with what it was made of.
         skew_s: of each file against the first, where several were put on one clock.
+        ranks: of two ranks and more, who waited for whom in the collectives that they have in common; empty where these do not tell.
         excluded: what is in no figure; findings: what limits the program, worst first, empty when healthy.
         recording: how it was recorded, where that was done for this report; counts: what ran, in order of first start, where times do not hold.
     """
@@ -498,3 +525,4 @@ class ReadReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     warnings: tuple[Caution, ...] = ()
     recording: Recording | None = None
     counts: tuple[EventCount, ...] = ()
+    ranks: tuple[RankUse, ...] = ()

@@ -32,6 +32,7 @@ from .page import (
     speedup,
     words,
 )
+from .rank_section import rank_section
 from .read_profiles import counter_section, frame_section, kernel_section, table_sections
 from .read_tables import (
     cut_table,
@@ -77,6 +78,7 @@ def read_page(report: ReadReport, *, most: int = MOST) -> Page:
         overhead_section(report),
         partition_section(report, most),
         iteration_section(report, most),
+        rank_section(report, most),
         serial_section(report, most),
         frame_section(report, most),
         kernel_section(report, most),

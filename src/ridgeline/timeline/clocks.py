@@ -5,6 +5,9 @@ the i-th there, and the offset is the median of the differences, if they agree a
 that run at unlike speed are allowed for; *base times*: what a file says its times count from, or times that count from 1970. Where both are known and
 the i-th collectives are more than half a period apart by the base times, those that are nearest by them are taken instead: one file began a step
 later. Files with neither are refused: times of two clocks do not compare.
+
+Collectives of the host serve where no device communicates. Their ends are as late as its scheduler wakes a thread: base times from which they differ
+by no more than that, or than they differ among themselves, stand, and are checked by them.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from numpy.typing import NDArray
 
 from ridgeline.core import NotComparable, Profile, Timeline, UsageError
 
-from .events import events_of, is_kind
+from .events import events_of
+from .meetings import AGREE_SHARE, agree_s, device_pieces, host_pieces
 
 __all__ = ["Offset", "femtoseconds", "name_of", "offset_of", "timeline_of"]
 
@@ -29,8 +33,6 @@ _BASES = ("baseTimeNanoseconds",)
 #: Times later than this count from 1970 (it is September 2001 there); a machine that has been up for so long has not been built.
 _EPOCH_S = 1e9
 _LEAST_MATCHES = 3
-#: Ends of one collective differ by less than this, or than this part of what it takes; else these are not the same ones.
-_AGREE_S, _AGREE_SHARE = 1e-4, 0.05
 #: Clocks run at speeds that differ by less than this, and it takes this many collectives to tell.
 _DRIFT, _LEAST_FOR_DRIFT = 2e-4, 9
 #: The nearest of many always agree to a part of their distance: they have to do so to this part of it.
@@ -54,6 +56,8 @@ class Offset(NamedTuple):
     unlike: int = 0
     #: Whether the i-th collectives of the files are not the same, by their base times.
     steps_apart: bool = False
+    #: Whether these collectives are the host's.
+    host: bool = False
 
 
 class _Pairs(NamedTuple):
@@ -63,6 +67,7 @@ class _Pairs(NamedTuple):
     other: NDArray[np.floating]
     length_s: float
     gap_s: float
+    host: bool
 
 
 def offset_of(first: Profile, other: Profile) -> Offset:
@@ -74,6 +79,8 @@ def offset_of(first: Profile, other: Profile) -> Offset:
     bases = (_base_ns(first), _base_ns(other))
     based = None if bases[0] is None or bases[1] is None else bases[1] - bases[0]
     found, common = _by_collectives(first, other, based)
+    if found is not None and found.host and based is not None and abs(found.nanoseconds - based) * 1e-9 <= max(found.spread_s, agree_s(True)):
+        return Offset(based, "base times", found.matches, found.spread_s, host=True)
     if found is not None:
         return found._replace(skew_s=((based or 0) - found.nanoseconds) * 1e-9)
     if based is not None:
@@ -120,8 +127,7 @@ def _base_ns(profile: Profile) -> int | None:
 
 def _by_collectives(first: Profile, other: Profile, based: int | None) -> tuple[Offset | None, int]:
     """The offset from communication that both hold, `None` where there is too little or the differences do not agree; and how many are common."""
-    sides = (_communication(first), _communication(other))
-    names = [name for name in sides[0] if name in sides[1]]
+    sides, names, host = _common(first, other)
     if not names:
         return None, 0
     ticks = (timeline_of(first).tick_s, timeline_of(other).tick_s)
@@ -133,23 +139,23 @@ def _by_collectives(first: Profile, other: Profile, based: int | None) -> tuple[
         tuple(((sides[at][name][0] - origins[at]) * ticks[at], sides[at][name][1] * ticks[at]) for at in range(2)) for name in names
     ]
     same = [pair for pair in ends if len(pair[0][0]) == len(pair[1][0])]
-    found = _offset(_ordinal(same), between)
+    found = _offset(_ordinal(same, host), between)
     common = sum(len(pair[0][0]) for pair in same)
-    if sought is None or (found is not None and abs(found.nanoseconds - (based or 0)) * 1e-9 <= 0.5 * _ordinal(same).gap_s):
+    if sought is None or (found is not None and abs(found.nanoseconds - (based or 0)) * 1e-9 <= 0.5 * _ordinal(same, host).gap_s):
         return found, common
-    pairs = _nearest(ends, sought)
+    pairs = _nearest(ends, sought, host)
     near = _offset(pairs, between)
     if near is None or near.spread_s > _NEAR * pairs.gap_s or 2 * near.matches < sum(min(len(a[0]), len(b[0])) for a, b in ends):
         return found, common
     return near._replace(steps_apart=found is not None or not same), common
 
 
-def _ordinal(ends: Sequence[tuple[Side, ...]]) -> _Pairs:
+def _ordinal(ends: Sequence[tuple[Side, ...]], host: bool) -> _Pairs:
     """The i-th of each name here with the i-th there."""
-    return _paired([(a[0], b[0], a) for a, b in ends])
+    return _paired([(a[0], b[0], a) for a, b in ends], host)
 
 
-def _nearest(ends: Sequence[tuple[Side, ...]], offset_s: float) -> _Pairs:
+def _nearest(ends: Sequence[tuple[Side, ...]], offset_s: float, host: bool) -> _Pairs:
     """Of each name those that lie nearest to one another once an offset is added."""
     found = []
     for a, b in ends:
@@ -165,10 +171,10 @@ def _nearest(ends: Sequence[tuple[Side, ...]], offset_s: float) -> _Pairs:
         order = order[good[order]]
         chosen = order[np.diff(place[order], prepend=-1) > 0]
         found.append((here[place[chosen]], b[0][chosen], a))
-    return _paired(found)
+    return _paired(found, host)
 
 
-def _paired(found: Sequence[tuple[NDArray[np.floating], NDArray[np.floating], Side]]) -> _Pairs:
+def _paired(found: Sequence[tuple[NDArray[np.floating], NDArray[np.floating], Side]], host: bool) -> _Pairs:
     empty = np.empty(0)
     lengths, gaps = (np.concatenate([empty, *parts]) for parts in ([side[1] for _, _, side in found], [np.diff(side[0]) for _, _, side in found]))
     return _Pairs(
@@ -176,6 +182,7 @@ def _paired(found: Sequence[tuple[NDArray[np.floating], NDArray[np.floating], Si
         np.concatenate([empty, *(each[1] for each in found)]),
         float(np.median(lengths)) if len(lengths) else 0.0,
         float(np.median(gaps)) if len(gaps) else 0.0,
+        host,
     )
 
 
@@ -185,8 +192,8 @@ def _offset(pairs: _Pairs, between: int) -> Offset | None:
         return None
     difference = pairs.first - pairs.other
     middle = float(np.median(difference))
-    most = max(_AGREE_SHARE * pairs.length_s, _AGREE_S)
-    offset = Offset(between + round(middle * 1e9), "collectives", len(difference), _spread(difference))
+    most = max(AGREE_SHARE * pairs.length_s, agree_s(pairs.host))
+    offset = Offset(between + round(middle * 1e9), "collectives", len(difference), _spread(difference), host=pairs.host)
     if offset.spread_s <= most:
         return offset
     slope = _slope(pairs.first, difference)
@@ -211,16 +218,19 @@ def _slope(time: NDArray[np.floating], difference: NDArray[np.floating]) -> floa
     return float(np.median(difference[late]) - np.median(difference[early])) / span if span > 0.0 else float("nan")
 
 
-def _communication(profile: Profile) -> dict[str, tuple[Ints, Ints]]:
-    """(ends, durations) in ticks of the communication of each name on devices, in order of time."""
-    return dict(_by_name(timeline_of(profile)))
+def _common(first: Profile, other: Profile) -> tuple[tuple[dict[str, tuple[Ints, Ints]], ...], list[str], bool]:
+    """(communication by name of both, names that both have, whether it is the host's): of devices, or else of hosts."""
+    sides = tuple(dict(_by_name(timeline_of(one), host=False)) for one in (first, other))
+    if not all(sides):
+        sides = tuple(dict(_by_name(timeline_of(one), host=True)) for one in (first, other))
+        return sides, [name for name in sides[0] if name in sides[1]], True
+    return sides, [name for name in sides[0] if name in sides[1]], False
 
 
-def _by_name(t: Timeline) -> Iterator[tuple[str, tuple[Ints, Ints]]]:
+def _by_name(t: Timeline, *, host: bool) -> Iterator[tuple[str, tuple[Ints, Ints]]]:
+    """(ends, durations) in ticks of the communication of each name, in order of time."""
     events = events_of(t)
-    on_device = np.array([bool(track.device) for track in t.tracks], dtype=bool)
-    at = np.flatnonzero(is_kind(events, "communication"))
-    at = at[on_device[events.track[at]]]
+    at = np.flatnonzero((host_pieces if host else device_pieces)(t, events))
     at = at[np.lexsort((events.end[at], events.name[at]))]
     names, first = np.unique(events.name[at], return_index=True)
     for name, part in zip(names.tolist(), np.split(at, first[1:])[: len(names)], strict=True):

@@ -107,7 +107,7 @@ def graph_of(t: Timeline) -> Dependencies:
         if one.kind == "launch":
             launched[one.target // 2] = True
     nodes = Nodes(scene, found, pairs)
-    passes = _passes(scene, found)
+    passes = _passes(scene, found, shared.waited)
     order, source, target, kind, delay, assumed, against = _assembled(scene, nodes, found, pairs, shared, passes)
     tick, track, event, on_host = nodes.tick[order], nodes.track[order], nodes.event[order], nodes.on_host[order]
     reach = np.full(len(tick), window[0], dtype=np.int64)
@@ -187,8 +187,8 @@ def _raise(scene: Scene, ready: Ints, one: Edges) -> None:
     np.maximum.at(ready, one.target // 2, tick_of(scene.events, one.source) + one.delay)
 
 
-def _passes(scene: Scene, found: list[Edges]) -> Flags:
-    """Segments whose time passes whatever else happens: not where the thread waits for something that is known."""
+def _passes(scene: Scene, found: list[Edges], waited: Ints) -> Flags:
+    """Segments whose time passes whatever else happens: not where the thread waits for something that is known, as before the boundaries `waited`."""
     seg, events = scene.segments, scene.events
     passes = np.ones(len(seg), dtype=bool)
     if not len(seg):
@@ -203,7 +203,7 @@ def _passes(scene: Scene, found: list[Edges]) -> Flags:
     at, targets, tick, done = at[fits], targets[fits], tick[fits], done[fits]
     fits = (seg.end[at] == tick) & (seg.track[at] == events.track[targets // 2])
     # An end waits in whatever of its event lasts until then; a start while the thread was idle, or in what is around it if it came at that very tick.
-    around = scene.busy[at] & (events.end[seg.event[at]] > tick) & (done == tick)
+    around = scene.busy[at] & (events.end[seg.event[at]] > tick) & ((done == tick) | np.isin(targets, waited))
     fits &= np.where(targets % 2 == 1, seg.start[at] >= events.start[targets // 2], ~scene.busy[at] | around)
     passes[at[fits]] = False
     return passes

@@ -37,7 +37,7 @@ def figures(report: ReadReport, t: Timeline | None = None, up: Ticks | None = No
     """
     beside = "" if t is None else _beside(t)
     found = [figure for device in report.devices for figure in _of_device(device, beside)]
-    found += [*_of_overhead(report), *_of_path(report), *_of_steps(report), *_of_operators(report), *_of_turns(report)]
+    found += [*_of_overhead(report), *_of_path(report), *_of_steps(report), *_of_operators(report), *_of_turns(report), *_of_ranks(report)]
     if t is not None and len(t):
         found += timeline_figures(t, up)
     return tuple(figure for figure in found if figure is not None)
@@ -142,6 +142,17 @@ def _of_turns(report: ReadReport) -> list[Figure | None]:
             "the shorter one, in a step", "both, one after the other, in a step",
         )
         for pair in report.serial
+    ]  # fmt: skip
+
+
+def _of_ranks(report: ReadReport) -> list[Figure | None]:
+    return [
+        _share(
+            f"waiting of rank {use.rank} for others", use.waited_s, use.window_s, f"union of its waits in {use.collectives} collectives",
+            f"the window of rank {use.rank}", window=f"from the first start to the last end of rank {use.rank}",
+            out=f"{use.unlike} collectives that do not end together" if use.unlike else "",
+        )
+        for use in report.ranks
     ]  # fmt: skip
 
 

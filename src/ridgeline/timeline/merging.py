@@ -108,10 +108,13 @@ def _window(profile: Profile, offset: Offset) -> tuple[float, float, str] | None
 def _caution(profile: Profile, offset: Offset) -> Caution:
     if offset.how == "base times":
         checked = f"the {offset.unlike} collectives that they have in common do not agree" if offset.unlike else "no common collectives check it"
+        if offset.matches:
+            checked = f"{offset.matches} collectives of the host, which end together, agree with it within {offset.spread_s:.3g} s"
         said = f"put on one clock by what the files say their times count from; {checked}"
     else:
+        of = " of the host" if offset.host else ""
         spread = f"their ends agree within {offset.spread_s:.3g} s"
-        said = f"put on one clock by {offset.matches} collectives, which end together: {spread}; its own clock was off by {offset.skew_s:.3g} s"
+        said = f"put on one clock by {offset.matches} collectives{of}, which end together: {spread}; its own clock was off by {offset.skew_s:.3g} s"
     if offset.drift:
         faster = f"runs {abs(offset.drift) * 1e6:.3g} ppm {'faster' if offset.drift > 0 else 'slower'}"
         said += f", and {faster}, which puts its times off by up to {offset.drift_s:.3g} s at either end"

@@ -44,6 +44,7 @@ def timed_answers(
     from ridgeline.timeline.gaps import filled, gaps
     from ridgeline.timeline.iterations import iterations
     from ridgeline.timeline.overhead import overhead
+    from ridgeline.timeline.ranks import rank_uses
     from ridgeline.timeline.serial import serial_pairs
     from ridgeline.timeline.use import lane_uses, window_of
 
@@ -62,6 +63,8 @@ def timed_answers(
     }
     report("iterations and overhead", None)
     answers |= {"overhead": overhead(timeline, up), "iterations": iterations(timeline), "serial": serial_pairs(timeline)}
+    if not judging:
+        answers["ranks"] = rank_uses(timeline)
     return answers | _path(timeline, changes, nested, up, report, judging)
 
 
