@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ridgeline.core import SerialPair, TraceFinding, TraceOverhead, Where
+from ridgeline.core import PathPiece, SerialPair, TraceFinding, TraceOverhead, Where
 from ridgeline.core.units import format_quantity, format_share
 
 from ..causes.unexplained import UNKNOWN
 from .seen import LEAST, Fix, Seen, called, counted, of_all
 
-__all__ = ["between_operators", "cold_start", "polling", "taking_turns"]
+__all__ = ["between_operators", "cold_start", "outside", "polling", "starting_up", "taking_turns"]
 
 #: Under this many operators, or above this mean distance, time between operators is not what issuing them costs.
 _MANY = 50
@@ -22,6 +22,8 @@ _LOADING = "data loading"
 _POLLING = "polling on "
 #: First iterations are a finding only where they are this much of what was recorded.
 _LEAST_COLD = 0.2
+#: A first call that takes so many times what the others take does something else as well, such as loading what they all need.
+_MUCH_LONGER = 10.0
 #: With so many iterations after the first ones, something steady stands.
 _STEADY = 3
 
@@ -160,3 +162,61 @@ def cold_start(seen: Seen) -> Iterator[TraceFinding]:
     where = Where(stage="first iterations")
     # The promise is of all that was recorded, not of a steady iteration, which gets no shorter.
     yield seen.finding("cold-start", "latency", where, share, said, evidence, (fix,), base=(seen.window_s, "the window"))
+
+
+def starting_up(seen: Seen) -> Iterator[TraceFinding]:
+    """One call before any work of a device that takes much of the window: a context that is created, code that is loaded.
+
+    A program that goes on does so once, and is judged by its iterations.
+    """
+    path = seen.report.critical_path
+    if path is None or not seen.knows_path or not seen.report.devices or seen.steady_s:
+        return
+    first_s = min(device.start_s for device in seen.report.devices)
+    calls = [piece for piece in path.pieces if piece.start_s < first_s and _begins(seen, piece)]
+    if not calls:
+        return
+    longest = max(calls, key=lambda piece: piece.duration_s)
+    took_s = min(longest.duration_s, first_s - longest.start_s)
+    share = took_s / seen.window_s
+    if share < _LEAST_COLD:
+        return
+    evidence = (
+        *of_all(longest.name, took_s, seen.window_s, "one call on the critical path, before a device has work, the window"),
+        counted("first work of a device", first_s, "s", "from the start of the window"),
+    )
+    took = f"{format_share(share)} of the window ({format_quantity(took_s, 's')})"
+    said = f"Before devices have work one call of {called(longest.name)} takes {took}: starting up, not the work itself"
+    fix = Fix(action="pre-warm", because="done before the first request, what is only done once delays none", part=(0.8, 1.0))
+    yield seen.finding("cold-start", "latency", Where(function=longest.name), share, said, evidence, (fix,), base=(seen.window_s, "the window"))
+
+
+def _begins(seen: Seen, piece: PathPiece) -> bool:
+    """Whether a piece of the path is of a kind that happens once: a call of the runtime, or an operator whose other calls are much shorter."""
+    if piece.label != "operator":
+        return piece.label == "runtime"
+    use = next((one for one in seen.report.operators if one.name == piece.name and one.kind == "operator"), None)
+    return use is not None and use.calls >= _STEADY and 0 < _MUCH_LONGER * use.median_s <= piece.duration_s
+
+
+def outside(seen: Seen) -> Iterator[TraceFinding]:
+    """One call on the path that takes much of the window while no device has had work yet, or all of them have ended: whether it must, nothing tells."""
+    path = seen.report.critical_path
+    if path is None or not seen.knows_path or not seen.report.devices or seen.steady_s:
+        return
+    first_s = min(device.start_s for device in seen.report.devices)
+    last_s = max(device.start_s + device.window_s for device in seen.report.devices)
+    before = [
+        piece for piece in path.pieces if piece.label == "operator" and piece.start_s + piece.duration_s <= first_s and not _begins(seen, piece)
+    ]
+    after = [piece for piece in path.pieces if piece.label in ("operator", "runtime") and piece.start_s >= last_s]
+    longest = max((*before, *after), key=lambda piece: piece.duration_s, default=None)
+    if longest is None or longest.duration_s / seen.window_s < _LEAST_COLD:
+        return
+    share = longest.duration_s / seen.window_s
+    when = "Before devices have work" if longest in before else "After the last work of the devices"
+    took = f"{format_share(share)} of the window ({format_quantity(longest.duration_s, 's')})"
+    said = f"{when} one call of {called(longest.name)} takes {took}; what it does then the file does not tell"
+    evidence = of_all(longest.name, longest.duration_s, seen.window_s, "one call on the critical path, the window")
+    where = Where(function=longest.name)
+    yield TraceFinding(where=where, bound="inconclusive", cause=UNKNOWN, share=min(1.0, share), evidence=evidence, summary=said)
