@@ -96,6 +96,22 @@ def test_a_profile_that_nobody_knows_is_refused_by_diagnose(run: Call, tmp_path:
     assert "no reader knows" in err
 
 
+def test_a_recording_that_has_to_be_exported_first_is_named_by_diagnose_as_by_read(run: Call, tmp_path: Path) -> None:
+    (tmp_path / "perf.data").write_bytes(b"PERFILE2h\x00\x00" + bytes(200))
+    said = [run(command, "perf.data", "--quiet") for command in ("read", "diagnose")]
+    assert said[0] == said[1]
+    code, out, err = said[1]
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "perf script -i perf.data > perf.data.txt" in err
+
+
+def test_a_program_is_no_recording(run: Call, tmp_path: Path) -> None:
+    (tmp_path / "a.out").write_bytes(b"\x7fELF\x02" + bytes(200))
+    code, _, err = run("diagnose", "a.out", "--quiet")
+    assert code == 2
+    assert "expected a target" in err
+
+
 def test_a_healthy_trace_says_so_and_strict_is_content(run: Call, tmp_path: Path) -> None:
     (tmp_path / "steady.json").write_bytes(steady())
     code, out, _ = run("read", "steady.json", "--strict")
@@ -109,6 +125,24 @@ def test_strict_fails_where_the_file_cannot_tell(run: Call, tmp_path: Path) -> N
     assert code == 3
     assert out.startswith("? Nothing in this file tells what limits the program: 62.5% of the samples end in g")
     assert run("read", "stacks.txt")[0] == 0
+
+
+def test_two_profiles_are_compared_by_shares(run: Call, tmp_path: Path) -> None:
+    (tmp_path / "before.txt").write_text("main;f 6000\nmain;g 2000\n")
+    (tmp_path / "after.txt").write_text("main;f 3000\nmain;g 5000\n")
+    code, out, err = run("read", "after.txt", "--against", "before.txt", "--quiet")
+    assert (code, err) == (0, "")
+    assert out.startswith("? 2 functions changed their share, most of all f shrank (75.0% → 37.5% in itself)")
+    found = json.loads(run("read", "after.txt", "--against", "before.txt", "--json")[1])
+    assert (found["schema"], found["window_s"], found["samples"]) == ("ridgeline.read_difference/1", [None, None], [8000, 8000])
+    assert {one["function"]: one["change"] for one in found["functions"]} == {"f": "shrank", "g": "grew"}
+
+
+def test_a_profile_against_a_trace_is_not_compared(run: Call, trace: str, tmp_path: Path) -> None:
+    (tmp_path / "stacks.txt").write_text("main;f 6000\n")
+    code, out, _ = run("read", trace, "--against", "stacks.txt")
+    assert code == 2
+    assert "one has no timeline" in out
 
 
 def test_what_if_and_window_and_top(run: Call, trace: str) -> None:

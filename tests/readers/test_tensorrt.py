@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from ridgeline.core import EVENT_KINDS, Profile, ReadError
+from ridgeline.flows.read import report_of
 from ridgeline.readers import read_profile
 from ridgeline.readers.tensorrt import TensorRt
 from ridgeline.readers.testing import ProfileReaderConformance
+from ridgeline.reporting import terminal
+from ridgeline.reporting.read_page import read_page
 from ridgeline.timeline.partitions import partition_report
 
 _REFORMAT = "Reformatting CopyNode for Input Tensor 0 to conv2"
@@ -69,6 +72,25 @@ def test_layers_per_inference_and_reformats_as_boundaries(tmp_path: Path) -> Non
     assert cut is not None
     assert (cut.nodes, cut.handoff_s) == (3, pytest.approx(0.75e-3))
     assert [(each.after, each.before, each.total_s) for each in cut.boundaries if each.total_s] == [("conv2", "{ForeignNode[a...b]}", 0.25e-3)]
+
+
+def test_a_reformat_without_a_time_of_its_own_costs_nobody_knows_what(tmp_path: Path) -> None:
+    profile = _read(tmp_path, LAYERS)
+    report = report_of(profile)
+    cut = report.partitions
+    assert cut is not None
+    assert [(each.after, each.total_s) for each in cut.boundaries] == [("conv2", 0.25e-3), ("conv1", None)]
+    assert "no-own-time" in {caution.code for caution in profile.warnings}
+    text = " ".join(terminal(read_page(report), 120).split())
+    assert "0 s" not in text[: text.index("TABLE OF")]
+    assert "1 of 2 boundaries listed has no time and is not in it" in text
+    assert "cost: the file has no time of its own for it" in text
+
+
+def test_reformats_that_all_have_no_time_have_no_cost_together(tmp_path: Path) -> None:
+    cut = partition_report(_read(tmp_path, _profile(("conv1", 1.0), (_REFORMAT, 0.0), ("conv2", 2.0))))
+    assert cut is not None
+    assert (cut.runs, cut.handoff_s, [each.total_s for each in cut.boundaries]) == (2, None, [None])
 
 
 def test_layers_without_reformats_are_not_cut(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -13,8 +15,8 @@ from ridgeline.core import (
     Counters,
     Evidence,
     Excluded,
+    Figure,
     FrameUse,
-    Growth,
     KernelCounts,
     KernelTable,
     PartitionReport,
@@ -22,13 +24,14 @@ from ridgeline.core import (
     ProfileTable,
     Quantity,
     ReadReport,
-    TimelineDifference,
     TraceFinding,
     Where,
 )
-from ridgeline.flows.read import report_of
+from ridgeline.core.documents import encode
+from ridgeline.flows.read import read, report_of
 from ridgeline.reporting import html, markdown, terminal
-from ridgeline.reporting.read_page import difference_page, read_headline, read_page
+from ridgeline.reporting.page import Table
+from ridgeline.reporting.read_page import read_headline, read_page
 
 FINDING = TraceFinding(
     where=Where(lane="GPU 0"),
@@ -175,6 +178,20 @@ def test_a_finding_without_an_action_promises_nothing() -> None:
     assert "No change with a promise" in terminal(read_page(report), 120, False)
 
 
+def test_what_nobody_timed_is_null_and_a_dash(tmp_path: Path) -> None:
+    path = tmp_path / "stacks.txt"
+    path.write_text("main;memcpy 60\nmain;work 40\n")
+    report = read(path)
+    assert report.findings
+    actions = [action for found in report.findings for action in found.actions]
+    assert actions
+    assert {action.median_after_s for action in actions} == {None}
+    assert {action.after_s for action in actions} == {None}
+    text = " ".join(terminal(read_page(report), 120).split())
+    assert "after — (the file has no time of it)" in text
+    assert b'"median_after_s":null' in encode(report)
+
+
 def test_an_empty_report_has_a_page() -> None:
     from ridgeline.core import Profile
 
@@ -182,28 +199,56 @@ def test_an_empty_report_has_a_page() -> None:
     assert [section.title for section in page.sections] == ["Verdict", "What was read"]
 
 
-@pytest.mark.parametrize(
-    ("verdict", "tone", "said"),
-    [
-        ("faster", "good", "B is faster: 200 ms → 100 ms for one iteration; most of all gemm shrank."),
-        ("slower", "bad", "B is slower"),
-        ("same", "plain", "No difference beyond noise"),
-        ("inconclusive", "unsure", "cannot be told"),
-        ("incomparable", "unsure", "no two traces of one program"),
-    ],
-)
-def test_a_difference_says_which_is_faster_and_what_changed(verdict: str, tone: str, said: str) -> None:
-    rows = (
-        Growth(name="gemm", kind="compute", change="shrank", calls=(4.0, 4.0), seconds=(0.1, 0.02), ratio=0.2, ratio_ci=(0.19, 0.21)),
-        Growth(name="new", kind="compute", change="appeared", calls=(0.0, 1.0), seconds=(0.0, 0.01)),
+def test_functions_are_told_once_with_their_calls(tmp_path: Path) -> None:
+    import cProfile
+
+    def leaf() -> int:
+        return sum(range(50))
+
+    profiler = cProfile.Profile()
+    profiler.enable()
+    for _ in range(7):
+        leaf()
+    profiler.disable()
+    path = tmp_path / "run.prof"
+    profiler.dump_stats(path)
+    report = read(path)
+    page = read_page(report)
+    titles = [section.title for section in page.sections]
+    assert titles.count("Functions") == 1
+    assert not [title for title in titles if title.startswith("Table of functions")]
+    (table,) = [block for section in page.sections if section.title == "Functions" for block in section.blocks if isinstance(block, Table)]
+    at = [column.title for column in table.columns].index("calls")
+    assert {row[0].value: row[at].value for row in table.rows}["leaf"] == 7
+    # A table that has what the stacks have not stays.
+    other = msgspec.structs.replace(report, tables=(msgspec.structs.replace(report.tables[0], wall_s=1.0),))
+    assert "Table of functions" in [section.title for section in read_page(other).sections]
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_names_are_whole_and_told_apart_on_a_usual_terminal(columns: int) -> None:
+    why = ("launch-bound", "synchronisation", "nothing known", "copy")
+    figures = tuple(
+        Figure(
+            name=f"idle of GPU 0: {reason}", value=0.25, numerator=1.5, denominator=6.0, unit="s",
+            numerator_of=f"idle time with {reason} on the host", denominator_of="idle time of GPU 0", left_out="nothing",
+            window="the device's own, from its first to its last work",
+        )
+        for reason in why
+    )  # fmt: skip
+    names = [f"torch::jit::interpreter::{name}" for name in ("InterpreterStateImpl::runImpl", "InterpreterStateImpl::runTemplate", "Code::run")]
+    frames = tuple(
+        FrameUse(function=name, own=1.25, total=3.5, own_share=0.25, total_share=0.7, file="/usr/src/torch/interpreter.cpp", line=10)
+        for name in names
     )
-    found = TimelineDifference(
-        a=("a",), b=("b",), window_s=(0.2, 0.1), verdict=verdict, rows=rows, neutral=7, per="iteration", excluded=FULL.excluded
-    )  # type: ignore[arg-type]
-    page = difference_page(found)
-    assert said in page.headline
-    assert page.tone == tone
-    text = " ".join(terminal(page, 140, False).split())
-    assert "7 names did not change" in text
-    assert "0.2 [0.19, 0.21]" in text or "0.200 [0.190, 0.210]" in text
-    assert "negative duration: 3 events" in text
+    text = terminal(read_page(ReadReport(files=("x",), format="f", figures=figures, frames=frames, measure="cpu", unit="s")), columns)
+    assert max(map(len, text.splitlines())) <= columns
+    functions, shown = text[text.index("FUNCTIONS") :].split("FIGURES")
+    assert "…" not in functions.split("WHAT")[0]
+    # The first column ends two columns before the numbers of the second one begin, `25.0%` and `1.25 s`.
+    for part, heading, expected in ((shown, "value", [figure.name for figure in figures]), (functions, "   own", names)):
+        header = next(line for line in part.splitlines() if heading in line)
+        end = header.index(heading) - 2
+        together = "".join("".join(line[:end].split()) for line in part.splitlines())
+        for name in expected:
+            assert "".join(name.split()) in together

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ridgeline.reporting.text import clean, shorten, shown_path, width
+from ridgeline.reporting.text import clean, fitted, shorten, shorten_apart, shown_path, width
 
 _ANY = st.text(max_size=60)
 
@@ -57,6 +57,36 @@ def test_shorten_counts_wide_characters_twice() -> None:
 def test_shorten_of_a_very_long_name() -> None:
     short = shorten("a" * 50_000 + "z" * 50_000, 21)
     assert short == "a" * 10 + "…" + "z" * 10
+
+
+@given(st.lists(_ANY, max_size=6), st.integers(2, 40), st.integers(1, 4))
+def test_fitted_lines_fit_and_leave_nothing_out_where_all_fits(texts: list[str], columns: int, lines: int) -> None:
+    for text, found in zip(texts, fitted(texts, columns, lines), strict=True):
+        assert 1 <= len(found) <= lines
+        assert all(width(line) <= columns for line in found)
+        # Only blanks at the ends of lines are not shown, unless something is cut.
+        assert "".join("".join(found).split()) == "".join(text.split()) or "…" in "".join(found)
+        if width(text) <= columns:
+            assert found == [text]
+
+
+def test_names_that_are_alike_at_both_ends_stay_apart() -> None:
+    names = [f"void elementwise_kernel<4, {kind}Functor<float>, Array<char*, 2>>(int, long)" for kind in ("Fill", "Add", "Mul", "AddMul")]
+    for columns in (16, 24, 40):
+        short = shorten_apart(names, columns)
+        assert len(set(short)) == len(names)
+        assert all(width(text) <= columns for text in short)
+        assert all(text.startswith("void") for text in short)
+    assert shorten_apart(["a", "b"], 3) == ["a", "b"]
+    assert shorten_apart(["same" * 9] * 2, 8) == [shorten("same" * 9, 8)] * 2
+
+
+def test_lines_break_at_blanks_then_at_the_joints_of_names() -> None:
+    assert fitted(["critical path: synchronisation"], 20, 3) == [["critical path:", "synchronisation"]]
+    assert fitted(["aten::cudnn_convolution"], 16, 3) == [["aten::cudnn_", "convolution"]]
+    assert fitted(["Memcpy HtoD (Pageable -> Device)"], 20, 2) == [["Memcpy HtoD", "(Pageable -> Device)"]]
+    assert fitted(["x" * 25], 10, 3) == [["x" * 10, "x" * 10, "x" * 5]]
+    assert fitted(["x" * 50], 10, 2) == [["x" * 10, "…" + "x" * 9]]
 
 
 def test_a_path_is_shown_from_the_working_directory_on_where_it_lies_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ridgeline.core import EVENT_KINDS, LINK_KINDS, Column, Links, Timeline, Track
+from ridgeline.core import EVENT_KINDS, LINK_KINDS, Column, Frame, Links, Stacks, Timeline, Track
 
 HOST = Track(name="thread 1", role="thread", process="1", thread="1")
 
@@ -35,3 +35,27 @@ def timeline_of(
         ),
         **more,
     )
+
+
+def stacks_of(rows: dict[str, float], *, samples: int | None = None, lane: str = "", measure: str = "samples") -> Stacks:
+    """Stacks from `a;b;c` → weight; a frame that begins with ! is the root of a process."""
+    parent: list[int] = []
+    frame: list[int] = []
+    own: list[float] = []
+    names: list[str] = []
+    nodes: dict[tuple[str, ...], int] = {}
+    for path, weight in rows.items():
+        node = -1
+        for depth, name in enumerate(path.split(";")):
+            key = tuple(path.split(";")[: depth + 1])
+            if key not in nodes:
+                nodes[key] = len(parent)
+                names.extend([name] if name not in names else [])
+                parent.append(node)
+                frame.append(names.index(name))
+                own.append(0.0)
+            node = nodes[key]
+        own[node] += weight
+    frames = tuple(Frame(function=name.lstrip("!"), kind="process" if name[0] == "!" else "") for name in names)
+    columns = {"parent": Column(parent, "count", "int64"), "frame": Column(frame, "count", "int64"), "own": Column(own, "count", "float64")}
+    return Stacks(measure=measure, unit="count", frames=frames, samples=samples, lane=lane, **columns)

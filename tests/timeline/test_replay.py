@@ -162,6 +162,23 @@ def test_an_assumed_order_gives_a_range() -> None:
     assert found.high_s == pytest.approx(200e-9)
 
 
+def test_a_named_range_is_what_runs_in_it_on_its_thread() -> None:
+    events = [
+        (HOST, "operator", "before", 0, 10),
+        (HOST, "annotation", "step", 10, 60),
+        (HOST, "operator", "inner", 20, 30),
+        (HOST, "operator", "inner", 30, 50),
+        (HOST, "operator", "after", 60, 70),
+    ]
+    t = timeline_of(events)
+    found = what_if(t, "step", None, nested=True)
+    # What the thread does in the range goes, what nobody recorded in it stays.
+    assert (found.before_s, found.after_s) == pytest.approx((70e-9, 40e-9))
+    assert what_if(t, "step", 2, nested=True).after_s == pytest.approx(55e-9)
+    with pytest.raises(UsageError, match="a time of their own"):
+        what_if(t, "step", None)
+
+
 @pytest.mark.parametrize("factor", [0, -1, 1e-300, float("nan"), float("inf")])
 def test_factors_that_mean_nothing_are_refused(factor: float) -> None:
     with pytest.raises(UsageError):

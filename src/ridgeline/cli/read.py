@@ -11,7 +11,8 @@ import click
 
 from ridgeline.core import Profile, ReadReport, UsageError
 from ridgeline.machine import write_atomic
-from ridgeline.reporting.read_page import MOST, difference_page, read_page
+from ridgeline.reporting.difference_page import difference_page
+from ridgeline.reporting.read_page import MOST, read_page
 
 from .limits import limit_options, limits_of
 from .options import check_common, colour_option, json_option, markdown_option, quiet_option
@@ -39,7 +40,7 @@ _INCOMPARABLE, _INCONCLUSIVE = 2, 3
     help="The window if the own time of what has this name were so many times faster, or `free`; repeatable.",
 )
 @click.option("--nested", is_flag=True, help="With --what-if: with all that is nested in it on its thread.")
-@click.option("--against", metavar="FILE", help="What differs between FILE, which came before, and this trace of the same program.")
+@click.option("--against", metavar="FILE", help="What differs between FILE, which came before, and this trace or profile of the same program.")
 @click.option("--to", "to", type=click.Choice(FORMATS), help="Write the contents in another format, into the file of --out.")
 @click.option("--out", metavar="FILE", help="Where --to writes.")
 @click.option("--html", "html_path", metavar="FILE", help="Write a report with a timeline as one HTML file as well; - is stdout, without the page.")

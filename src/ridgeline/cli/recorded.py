@@ -33,14 +33,18 @@ _MEASURING: Mapping[str, tuple[str, Any]] = {
 
 
 def is_profile(target: str) -> bool:
-    """Whether a target is a file that a reader of profiles knows; damaged ones count if they can still be told."""
+    """Whether a target is a file that a profiler wrote; damaged ones count if they can still be told, and ones that have to be exported first."""
+    from ridgeline.readers.foreign import is_recording
     from ridgeline.readers.reading import recognised
     from ridgeline.readers.source import Source
 
     if target.lower().endswith(_OTHERS):
         return False
     try:
-        return Path(target).is_file() and recognised(Source(target)) is not None
+        if not Path(target).is_file():
+            return False
+        source = Source(target)
+        return recognised(source) is not None or is_recording(source)
     except (ReadError, OSError, ValueError):
         return False
 

@@ -10,6 +10,7 @@ from .caution import Caution
 from .facts import Counters
 from .profile import Excluded, KernelTable, ProfileTable
 from .quantity import Quantity
+from .stacks import FrameChange
 from .verdict import Action, Bound, Evidence, Where
 
 __all__ = [
@@ -279,7 +280,7 @@ class IterationReport(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         how: `marks` (ranges that name steps), `ranges` (repeated ranges), `pattern` (a repeated sequence of launches).
         name: of the range or of the first event of the pattern.
-        spans_s: (start, duration) of each, from the start of the window.
+        spans_s: (start, duration) of each, from the start of the window; the start of a named range that begins before the window is below zero.
         first: how many at the start are unlike the rest (warm-up, compilation) and stand apart.
         median_s, median_ci_s, least_s, most_s: of the others; null where there are too few.
         busy_share: of each, the share in which the devices were busy; empty without a device.
@@ -356,22 +357,29 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimelineDifference(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.read_difference/1"):
-    """Two traces of one program.
+    """Two traces or profiles of one program.
 
     Args:
-        a, b: their files; window_s: of an iteration (or of the whole) in both; verdict: as of a comparison, `same` where nothing grew beyond noise.
+        a, b: their files; window_s: of an iteration (or of the whole) in both, null where the file has no such time; verdict: as of a comparison,
+            `same` where nothing grew beyond noise.
         rows: what changed most first; neutral: how many names did not.
+        per: what times are of: `iteration`, `call`, `trace`; `profile` where shares of sampled stacks are compared, which are in `functions`.
+        functions: of sampled stacks, those whose share changed first, without those of which neither share did; measure: of their weights.
+        samples: of both, null where it is not known.
     """
 
     a: tuple[str, ...]
     b: tuple[str, ...]
-    window_s: tuple[float, float]
+    window_s: tuple[float | None, float | None]
     verdict: Literal["faster", "slower", "same", "inconclusive", "incomparable"]
     rows: tuple[Growth, ...]
     neutral: int = 0
     per: str = "trace"
     excluded: tuple[Excluded, ...] = ()
     warnings: tuple[Caution, ...] = ()
+    functions: tuple[FrameChange, ...] = ()
+    measure: str = ""
+    samples: tuple[float | None, float | None] = (None, None)
 
 
 class FrameUse(msgspec.Struct, frozen=True, kw_only=True):

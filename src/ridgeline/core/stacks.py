@@ -89,7 +89,9 @@ class FrameChange(msgspec.Struct, frozen=True, kw_only=True):
         function, file, library: as in `Frame`.
         own: weight that ended in it; own_share, total_share: of the whole of each profile.
         change: of the own share: `appeared`, `vanished`, `grew`, `shrank`, `neutral`, or `inconclusive` where the samples are too few to tell.
-        difference_ci: interval of the difference of the own shares, after less before; null where no number of samples is known.
+        difference_ci: interval of the difference of the own shares, after less before; null where no number of samples is known, and of functions
+            that take next to nothing.
+        total_change, total_difference_ci: the same of the total share.
     """
 
     function: str
@@ -100,3 +102,5 @@ class FrameChange(msgspec.Struct, frozen=True, kw_only=True):
     file: str | None = None
     library: str = ""
     difference_ci: tuple[float, float] | None = None
+    total_change: str = ""
+    total_difference_ci: tuple[float, float] | None = None

@@ -196,7 +196,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         because: one sentence with the arithmetic.
         metric: `latency` of one call or `period` between results.
         speedup: (low, high) of the whole target.
-        median_after_s: (low, high) seconds of what `metric` says: of one call, or for `period` the time between results.
+        median_after_s: (low, high) seconds of what `metric` says: of one call, or for `period` the time between results; null where nothing has its
+            time, as in a profile of samples.
         combines: ids of the actions that a combination is made of.
         basis: whether the speedup is promised by the diagnosis, or was measured of a change that no cause asked for.
         change: name of the change that carried it out in a trial; empty where none was tried.
@@ -212,7 +213,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     because: str
     metric: Metric
     speedup: tuple[float, float]
-    median_after_s: tuple[float, float]
+    median_after_s: tuple[float, float] | None
     combines: tuple[str, ...] = ()
     basis: Literal["promised", "measured"] = "promised"
     change: str = ""
@@ -227,8 +228,10 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         return self.found if self.settled and self.found is not None else self.speedup
 
     @property
-    def after_s(self) -> tuple[float, float]:
-        """(low, high) seconds that result from `gain`, of what `median_after_s` is of."""
+    def after_s(self) -> tuple[float, float] | None:
+        """(low, high) seconds that result from `gain`, of what `median_after_s` is of; null as that is."""
+        if self.median_after_s is None:
+            return None
         now_s = self.median_after_s[0] * self.speedup[1]
         return (now_s / self.gain[1], now_s / self.gain[0]) if self.settled else self.median_after_s
 

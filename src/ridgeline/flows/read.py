@@ -75,7 +75,8 @@ def opened(
         return _part(loaded, *asked), f"from {_seconds(asked[0])} to {_seconds(asked[1]) if asked[1] is not None else 'the end'}"
     if iteration is not None:
         start_s, end_s = iteration_span(_spans(loaded.profile), iteration)
-        return _part(loaded, start_s, end_s), f"iteration {iteration}, from {_seconds(start_s)} to {_seconds(end_s)}"
+        begins = _seconds(start_s) if start_s >= 0 else "before the window"
+        return _part(loaded, start_s, end_s), f"iteration {iteration}, from {begins} to {_seconds(end_s)}"
     return loaded, ""
 
 
@@ -87,20 +88,21 @@ def report_of(profile: Profile, *, what_if: Mapping[str, float | None] | None = 
 def compare_traces(
     a: Profile | str | Path, b: Profile | str | Path, *, format: str = "", limits: Limits | None = None, report: Report | None = None
 ) -> TimelineDifference:
-    """What differs between two traces of one program: what appeared, vanished, grew.
+    """What differs between two traces or profiles of one program: what appeared, vanished, grew.
+
+    Timelines are compared by time, profiles of stacks by the shares of their functions, tables by their sums.
 
     Raises:
-        UsageError: one of them has no times.
+        UsageError: one of them has neither a timeline nor stacks nor a table.
         ReadError: as `readers.read_profile`.
     """
     from ridgeline.timeline.difference import difference
 
     sides = [one if isinstance(one, Profile) else load([one], format=format, limits=limits, report=report).profile for one in (a, b)]
     for side in sides:
-        if side.timeline is None or not len(side.timeline):
-            raise UsageError(
-                "two traces with times", found=f"{', '.join(side.files)} ({side.format}), which has none", remedy="record timelines of both"
-            )
+        if not (side.timeline is not None and len(side.timeline)) and not side.stacks and not any(table.rows for table in side.tables):
+            found = f"{', '.join(side.files)} ({side.format}), which has neither times nor stacks"
+            raise UsageError("two traces or profiles that can be compared", found=found, remedy="record timelines or stacks of both")
     return difference(sides[0], sides[1])
 
 

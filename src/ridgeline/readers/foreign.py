@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from .source import Source
 
-__all__ = ["looks_like", "remedy_for"]
+__all__ = ["is_recording", "looks_like", "remedy_for"]
 
 
 class _Foreign(NamedTuple):
@@ -19,25 +19,27 @@ class _Foreign(NamedTuple):
     name: re.Pattern[str] | None
     what: str
     remedy: str
+    recording: bool
 
 
-def _of(head: bytes, what: str, remedy: str, name: str = "") -> _Foreign:
-    return _Foreign(re.compile(head, re.DOTALL), re.compile(name) if name else None, what, remedy)
+def _of(head: bytes, what: str, remedy: str, name: str = "", *, recording: bool = False) -> _Foreign:
+    return _Foreign(re.compile(head, re.DOTALL), re.compile(name) if name else None, what, remedy, recording)
 
 
 _OTHER = "see docs/readers.md for what is read"
 _FOREIGN = (
-    _of(rb"PERFILE2", "the recording of perf itself", "perf script -i FILE > FILE.txt, and read that"),
-    _of(rb"", "a report of Nsight Systems itself", "nsys export --type sqlite FILE, and read that", r"\.(nsys-rep|qdrep|qdstrm)$"),
+    _of(rb"PERFILE2", "the recording of perf itself", "perf script -i FILE > FILE.txt, and read that", recording=True),
+    _of(rb"", "a report of Nsight Systems itself", "nsys export --type sqlite FILE, and read that", r"\.(nsys-rep|qdrep|qdstrm)$",
+        recording=True),
     _of(rb"", "a report of Nsight Compute itself", "ncu --import FILE --csv --page raw > FILE.csv, and read that",
-        r"\.(ncu-rep|nsight-cuprof-report)$"),
+        r"\.(ncu-rep|nsight-cuprof-report)$", recording=True),
     _of(rb"(<\?xml.{0,300})?\s*(<!DOCTYPE svg.{0,300})?<svg", "a picture (SVG)",
         "write the stacks instead of a picture of them, such as py-spy record --format speedscope"),
     _of(rb"\x89PNG\r\n|\xff\xd8\xff|GIF8|%PDF-", "a picture or a document", _OTHER),
     _of(rb"\x04\x22\x4d\x18.{0,64}memray", "a recording of memray, which has allocations and no times",
-        "record times, such as py-spy record or cProfile"),
+        "record times, such as py-spy record or cProfile", recording=True),
     _of(rb'\s*\{\s*"alloc_samples"', "a profile of scalene, which has shares of lines and not all stacks",
-        "read one of py-spy, cProfile or pyinstrument"),
+        "read one of py-spy, cProfile or pyinstrument", recording=True),
     _of(rb"\x7fELF", "a program", "ridgeline diagnose -- FILE measures it"),
     _of(rb"\s*<(!DOCTYPE html|html)", "a page (HTML)", "write the profile as data, not as a page"),
 )  # fmt: skip
@@ -59,6 +61,12 @@ def remedy_for(source: Source) -> str:
     """What to do about it."""
     found = _found(source)
     return found.remedy.replace("FILE", source.name) if found is not None else _OTHER
+
+
+def is_recording(source: Source) -> bool:
+    """Whether a file that no reader knows is what some profiler wrote, in a form that has to be exported first."""
+    found = _found(source)
+    return found is not None and found.recording
 
 
 def _found(source: Source) -> _Foreign | None:

@@ -12,7 +12,7 @@ from ridgeline.core import Action, Bottleneck, Diagnosis, RunnerUp, UsageError, 
 from ridgeline.core.units import format_quantity
 
 from .measured import disturbed, measured_sections
-from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell, seconds, share, speedup, words
+from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell, missing, seconds, share, speedup, words
 from .recipe import doubt_sections, recipe_section
 from .text import shown_path
 from .trace_section import trace_section
@@ -174,8 +174,8 @@ def _nothing_to_do(diagnosis: Diagnosis) -> str:
         return "Nothing that was proposed stands: what was tried did not bring what was promised."
     if diagnosis.bound == "inconclusive":
         # The diagnosis says first what its own verdict lacks; a record from before it did has only the summary.
-        missing = next(iter(diagnosis.missing), diagnosis.bottleneck.summary if diagnosis.bottleneck else "")
-        return f"Nothing is promised while the verdict is open{f'. What is missing: {missing}' if missing else ''}."
+        lacking = next(iter(diagnosis.missing), diagnosis.bottleneck.summary if diagnosis.bottleneck else "")
+        return f"Nothing is promised while the verdict is open{f'. What is missing: {lacking}' if lacking else ''}."
     if diagnosis.bottleneck is None:
         return "Nothing: what runs is near its limit and nothing was found to delete."
     return "No change with a promise that could be worked out is known for this cause."
@@ -200,10 +200,8 @@ def _action(action: Action, diagnosis: Diagnosis) -> Item:
     if not action.recommended:
         numbers = [Pair(label=label, cell=speedup(action.speedup), note=gain_words(action))]
     else:
-        numbers = [
-            Pair(label=label, cell=speedup(action.gain), note=gain_words(action)),
-            Pair(label=after_words(action), cell=words(_span(*action.after_s))),
-        ]
+        after = missing("no time is known") if action.after_s is None else words(_span(*action.after_s))
+        numbers = [Pair(label=label, cell=speedup(action.gain), note=gain_words(action)), Pair(label=after_words(action), cell=after)]
         if action.settled and action.basis == "promised":
             numbers.append(Pair(label="promised", cell=speedup(action.speedup)))
     # What a trial found goes before why it was promised.

@@ -78,6 +78,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         right: whether it is aligned to the right.
         flexible: whether a long text in it may be shortened in the middle where space is short.
         least: columns of the terminal that a flexible text keeps; under that, other columns are left out.
+        lines: lines over which a flexible text may go before it is shortened.
         weight: a renderer short of space leaves out the columns with the smallest weight first.
     """
 
@@ -85,6 +86,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     right: bool = False
     flexible: bool = False
     least: int = 12
+    lines: int = 1
     weight: int = 9
 
 

@@ -6,7 +6,6 @@ tables of single kinds (operators, kernels, stacks, …) are in `read_tables`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from ridgeline.core import Action, ReadReport, TimelineDifference, TraceFinding, TraceOverhead
@@ -28,7 +27,6 @@ from .page import (
     count,
     format_cell,
     missing,
-    number,
     seconds,
     share,
     speedup,
@@ -52,7 +50,7 @@ from .read_tables import (
 )
 from .text import shorten
 
-__all__ = ["difference_page", "read_headline", "read_page"]
+__all__ = ["MOST", "read_headline", "read_page", "warning_section"]
 
 #: Rows of a list where nobody asked for another number.
 MOST = 10
@@ -88,7 +86,7 @@ def read_page(report: ReadReport, *, most: int = MOST) -> Page:
         figure_section(report),
         _files(report),
         _left_out(report),
-        _warnings(report),
+        warning_section(report),
     )
     return Page(
         title=f"ridgeline read: {', '.join(report.files)}",
@@ -229,12 +227,16 @@ def _what_to_do(report: ReadReport) -> Section | None:
 
 def _action(action: Action) -> Item:
     of = "between results; one call gets no shorter" if action.metric == "period" else "for one call"
-    ends = format_cell(seconds(action.median_after_s[0])), format_cell(seconds(action.median_after_s[1]))
-    after = ends[0] if ends[0] == ends[1] else " – ".join(ends)
-    # Weights in samples or cycles, and files without times, have no seconds to promise.
-    known = Pair(label="after", cell=words(after) if action.median_after_s[1] > 0 else missing("the file has no time of it"))
-    numbers = (Pair(label="gain", cell=speedup(action.speedup), note=of), known)
+    numbers = (Pair(label="gain", cell=speedup(action.speedup), note=of), Pair(label="after", cell=_after(action)))
     return Item(title=f"{action.action}: {action.on}" if action.on else action.action, numbers=numbers, detail=action.because)
+
+
+def _after(action: Action) -> Cell:
+    """What the action leaves; weights in samples or cycles, and files without times, have no seconds to promise."""
+    if action.median_after_s is None:
+        return missing("the file has no time of it")
+    low, high = (format_cell(seconds(end)) for end in action.median_after_s)
+    return words(low if low == high else f"{low} – {high}")
 
 
 def _other(found: TraceFinding) -> Item:
@@ -280,78 +282,9 @@ def _left_out(report: ReadReport) -> Section | None:
     return Section(title="Left out", blocks=(Table(caption="what is in no figure", columns=columns, rows=rows),))
 
 
-def _warnings(report: ReadReport | TimelineDifference) -> Section | None:
+def warning_section(report: ReadReport | TimelineDifference) -> Section | None:
+    """What to doubt."""
     if not report.warnings:
         return None
     items = tuple(Item(title=f"{_upper(one.message)}.", detail=one.effect) for one in report.warnings)
     return Section(title="Warnings", blocks=(Items(items=items),))
-
-
-# ---- two traces ------------------------------------------------------------------------------------------------------------------------
-
-_TONES: dict[str, Literal["good", "bad", "unsure", "plain"]] = {
-    "faster": "good", "slower": "bad", "same": "plain", "inconclusive": "unsure", "incomparable": "unsure",
-}  # fmt: skip
-
-
-def difference_page(found: TimelineDifference, *, most: int = MOST) -> Page:
-    """Two traces held against each other: the sentence, what changed, and how much did not."""
-    columns = (
-        Column(title="name", flexible=True, weight=20),
-        Column(title="kind", weight=5),
-        Column(title="change", weight=10),
-        Column(title="A", right=True),
-        Column(title="B", right=True),
-        Column(title="ratio", right=True),
-        Column(title="calls A", right=True, weight=4),
-        Column(title="calls B", right=True, weight=4),
-    )
-    rows = tuple(
-        (
-            words(row.name), words(row.kind), words(row.change), seconds(row.seconds[0]), seconds(row.seconds[1]),
-            number(row.ratio, "1", row.ratio_ci, "there is nothing to divide"), count(row.calls[0]), count(row.calls[1]),
-        )
-        for row in found.rows[:most]
-    )  # fmt: skip
-    more = f"{len(found.rows) - most} more in the JSON. " if len(found.rows) > most else ""
-    typical = "`ratio` is of typical ones, A and B are means. " if any(row.ratio_ci is not None for row in found.rows[:most]) else ""
-    note = f"{more}{found.neutral} names did not change. {typical}".rstrip()
-    table = Table(caption=f"what changed, seconds of one {found.per}", columns=columns, rows=rows, empty="nothing changed", note=note)
-    sides = Pairs(
-        rows=(
-            Pair(label="A", cell=seconds(found.window_s[0]), note=", ".join(found.a)),
-            Pair(label="B", cell=seconds(found.window_s[1]), note=", ".join(found.b)),
-        )
-    )
-    sections: Sequence[Section | None] = (
-        Section(title="Verdict", blocks=(sides,)),
-        Section(title="What changed", blocks=(table,)),
-        _difference_left_out(found),
-        _warnings(found),
-    )
-    return Page(
-        title=f"ridgeline read: {', '.join(found.a)} and {', '.join(found.b)}",
-        headline=_difference_headline(found),
-        tone=_TONES[found.verdict],
-        sections=tuple(section for section in sections if section is not None),
-    )
-
-
-def _difference_left_out(found: TimelineDifference) -> Section | None:
-    if not found.excluded:
-        return None
-    items = tuple(Item(title=f"{one.reason}: {one.events} events, {format_quantity(one.total_s, 's')}") for one in found.excluded)
-    return Section(title="Left out", blocks=(Items(items=items),))
-
-
-def _difference_headline(found: TimelineDifference) -> str:
-    a_s, b_s = found.window_s
-    spans = f"{format_quantity(a_s, 's')} → {format_quantity(b_s, 's')} for one {found.per}"
-    first = f"; most of all {found.rows[0].name} {found.rows[0].change}" if found.rows and found.verdict in ("faster", "slower") else ""
-    return {
-        "faster": f"B is faster: {spans}{first}.",
-        "slower": f"B is slower: {spans}{first}.",
-        "same": f"No difference beyond noise: {spans}.",
-        "inconclusive": f"It cannot be told which is faster: {spans}.",
-        "incomparable": "These are no two traces of one program.",
-    }[found.verdict]

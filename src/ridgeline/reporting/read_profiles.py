@@ -6,7 +6,7 @@ from ridgeline.core import ProfileTable, ReadReport
 from ridgeline.core.units import format_share
 
 from .page import Block, Column, Pair, Pairs, Paragraph, Section, count, missing, number, seconds, share, words
-from .read_tables import cut_table, name_column, right_column
+from .read_tables import cut_table, name_column, right_column, text_column
 
 __all__ = ["counter_section", "frame_section", "kernel_section", "table_sections"]
 
@@ -15,17 +15,20 @@ def frame_section(report: ReadReport, most: int) -> Section | None:
     """Functions of sampled stacks."""
     if not report.frames:
         return None
+    calls = _calls(report)
     columns = (
-        name_column("function"),
+        name_column("function", 24),
+        *((right_column("calls", 8),) if calls else ()),
         right_column("own", 15),
         right_column("own share", 14),
         right_column("with callees", 10),
         right_column("share", 10),
-        Column(title="where", flexible=True, weight=6),
+        text_column("where", 6, 16, 2),
     )
     rows = [
         (
             words(one.function),
+            *((count(calls.get((one.function, one.file)), "the file does not tell"),) if calls else ()),
             number(one.own, report.unit),
             share(one.own_share),
             number(one.total, report.unit),
@@ -37,6 +40,21 @@ def frame_section(report: ReadReport, most: int) -> Section | None:
     return Section(
         title="Functions", blocks=(cut_table(f"by {report.measure or 'weight'} that ended in them", columns, rows, most, total=len(report.frames)),)
     )
+
+
+def _repeats(report: ReadReport, table: ProfileTable) -> bool:
+    """Whether a table has the functions that the stacks of the same files have, and nothing beside them but their calls."""
+    return bool(report.frames) and report.unit == "s" and table.of == "functions" and table.wall_s is None
+
+
+def _calls(report: ReadReport) -> dict[tuple[str, str | None], float]:
+    """Calls by function and file, of tables that otherwise repeat the functions of the stacks."""
+    found: dict[tuple[str, str | None], float] = {}
+    for row in (row for table in report.tables if _repeats(report, table) for row in table.rows):
+        key = row.name, row.texts.get("site", "").rpartition(":")[0] or None
+        if row.calls is not None:
+            found[key] = found.get(key, 0.0) + row.calls
+    return found
 
 
 def _source(file: str | None, line: int | None, library: str) -> str:
@@ -68,8 +86,8 @@ def kernel_section(report: ReadReport, most: int) -> Section | None:
 
 
 def table_sections(report: ReadReport, most: int) -> tuple[Section, ...]:
-    """Tables of the file."""
-    return tuple(_profile_table(table, most) for table in report.tables)
+    """Tables of the file, without those that say what the functions of the stacks say already."""
+    return tuple(_profile_table(table, most) for table in report.tables if not _repeats(report, table))
 
 
 def _profile_table(table: ProfileTable, most: int) -> Section:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ridgeline.core import ReadReport
+from ridgeline.core import PartitionReport, ReadReport
 from ridgeline.core.units import format_quantity, format_share
 
 from .page import Bars, Block, Cell, Column, Pair, Pairs, Section, Table, count, missing, number, seconds, share, words
@@ -23,11 +23,14 @@ __all__ = [
     "path_section",
     "right_column",
     "serial_section",
+    "text_column",
     "what_if_section",
 ]  # fmt: skip
 
 #: Units of which numerator and denominator both are, so that their quotient is a share.
 _SHARES = ("s", "count", "B", "1")
+#: Columns of a text that is better left out than squeezed.
+_WIDE = 24
 
 
 def cut_table(
@@ -40,9 +43,14 @@ def cut_table(
     return Table(caption=caption, columns=tuple(titles), rows=all_rows[:most], note=" ".join(notes))
 
 
-def name_column(title: str = "name") -> Column:
+def name_column(title: str = "name", least: int = 16) -> Column:
     """The column that says what a row is of."""
-    return Column(title=title, flexible=True, weight=20)
+    return Column(title=title, flexible=True, weight=20, least=least, lines=3)
+
+
+def text_column(title: str, weight: int, least: int = 12, lines: int = 3) -> Column:
+    """A column of texts that may be long."""
+    return Column(title=title, flexible=True, weight=weight, least=least, lines=lines)
 
 
 def right_column(title: str, weight: int = 9) -> Column:
@@ -114,8 +122,8 @@ def gap_section(report: ReadReport, most: int) -> Section | None:
         right_column("length", 20),
         Column(title="because", weight=15),
         Column(title="waiting for", weight=6),
-        Column(title="after", flexible=True, weight=8),
-        Column(title="host", flexible=True, weight=7),
+        text_column("after", 8),
+        text_column("host", 7),
         right_column("of it", 4),
     )
     rows = [
@@ -171,7 +179,7 @@ def what_if_section(report: ReadReport) -> Section | None:
     rows = [
         (
             words(one.what),
-            words("take no time" if one.factor is None else f"{one.factor:g}× faster"),
+            words("take no time" if one.factor is None else f"{one.factor:g}× faster" if one.factor >= 1 else f"{1 / one.factor:.3g}× slower"),
             seconds(one.before_s),
             seconds(one.after_s),
             share(1 - one.after_s / one.before_s) if one.before_s > 0 else missing("there is no window"),
@@ -251,7 +259,7 @@ def partition_section(report: ReadReport, most: int) -> Section | None:
         Pair(label="delegated", cell=words(f"{found.delegated} of {found.nodes} nodes"), note=f"in {found.count} partitions"),
         Pair(label="runs", cell=count(found.runs), note="stretches of nodes on one provider"),
         Pair(label="handoffs", cell=count(found.handoffs), note=f"{found.runs - 1} boundaries are crossed in one run"),
-        Pair(label="they cost", cell=seconds(found.handoff_s, reason="the file does not tell")),
+        Pair(label="they cost", cell=seconds(found.handoff_s, reason="the file does not tell"), note=_untimed(found)),
     ]
     rows += [Pair(label=f"on {name}", cell=seconds(s)) for name, s in found.providers.items()]
     if found.fallbacks:
@@ -267,20 +275,28 @@ def partition_section(report: ReadReport, most: int) -> Section | None:
             Column(title="to", weight=15),
             right_column("crossed"),
             right_column("cost"),
-            Column(title="between", flexible=True, weight=4),
+            text_column("between", 4),
         )
         lines = [
             (
                 words(one.source),
                 words(one.target),
                 count(one.crossings),
-                seconds(one.total_s, reason="not measured"),
+                seconds(one.total_s, reason="the file has no time of its own for it"),
                 words(" and ".join(node for node in (one.after, one.before) if node), "not named"),
             )
             for one in found.boundaries
         ]
         blocks.append(cut_table("boundaries", columns, lines, most))
     return Section(title="Partitions", blocks=tuple(blocks))
+
+
+def _untimed(found: PartitionReport) -> str:
+    """Of how many boundaries no time is known, where it is known of others."""
+    none = sum(one.total_s is None for one in found.boundaries)
+    if not 0 < none < len(found.boundaries):
+        return ""
+    return f"{none} of {len(found.boundaries)} boundaries listed {'has no time and is' if none == 1 else 'have no time and are'} not in it"
 
 
 def iteration_section(report: ReadReport, most: int) -> Section | None:
@@ -300,7 +316,7 @@ def iteration_section(report: ReadReport, most: int) -> Section | None:
     lines = [
         (
             count(index + 1),
-            seconds(start_s),
+            seconds(start_s) if start_s >= 0 else missing("it begins before the window"),
             seconds(duration_s),
             share(found.busy_share[index]) if index < len(found.busy_share) else missing("there is no device"),
         )
@@ -315,7 +331,7 @@ def serial_section(report: ReadReport, most: int) -> Section | None:
         return None
     columns = (
         name_column("first"),
-        Column(title="second", flexible=True, weight=20),
+        name_column("second"),
         right_column("first takes"),
         right_column("second takes"),
         right_column("both at once"),
@@ -373,9 +389,8 @@ def figure_section(report: ReadReport) -> Section | None:
     if not report.figures:
         return None
     columns = (
-        name_column("figure"), right_column("value", 15), right_column("numerator", 12), Column(title="which is", flexible=True, weight=8),
-        right_column("denominator", 12), Column(title="which is", flexible=True, weight=7), Column(title="window", flexible=True, weight=4),
-        Column(title="left out", flexible=True, weight=5),
+        name_column("figure"), right_column("value", 15), right_column("numerator", 12), text_column("which is", 8),
+        right_column("denominator", 12), text_column("which is", 7), text_column("window", 4, _WIDE), text_column("left out", 5, _WIDE),
     )  # fmt: skip
     rows = [
         (

@@ -1,6 +1,7 @@
 """A page as text for a terminal of a given width, with or without colour; colour is never the only carrier of anything.
 
-Where a table is too wide, long names lose their middle first, then the least telling columns are left out, and the page says which.
+Where a table is too wide, long names go over several lines where their column allows it, then lose their middle; then the least telling columns are
+left out, and the page says which.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from .page import DASH, Bars, Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell
-from .text import clean, shorten, width
+from .text import clean, fitted, width
 
 __all__ = ["terminal"]
 
@@ -25,6 +26,8 @@ _NARROWEST, _WIDEST = 40, 400
 _GAP = 2
 _WIDER = " (a wider terminal, COLUMNS=160 or --json shows them)"
 _BAR_COLUMNS = 24
+#: Columns of a name that is not unusually long.
+_USUAL = 60
 #: Columns under which the remark beside a bar would be left less room than the bar itself.
 _BARS_NEED = 72
 
@@ -141,8 +144,9 @@ def _table(table: Table, columns: int) -> list[RenderableType]:
     for index in kept:
         column = table.columns[index]
         grid.add_column(Text(clean(column.title)), justify="right" if column.right else "left", no_wrap=True)
-    for row in texts:
-        grid.add_row(*(Text(shorten(row[index], widths[index]), style="dim" if row[index] == DASH else "") for index in kept))
+    shown = {index: fitted([row[index] for row in texts], widths[index], table.columns[index].lines) for index in kept}
+    for at, row in enumerate(texts):
+        grid.add_row(*(Text("\n".join(shown[index][at]), style="dim" if row[index] == DASH else "") for index in kept))
     left_out = [column.title for index, column in enumerate(table.columns) if index not in kept]
     notes = [table.note, table.reasons() and f"{DASH} {table.reasons()}", left_out and f"not shown at this width: {', '.join(left_out)}{_WIDER}"]
     return [grid, *(Text(clean(note), style="dim") for note in notes if note)]
@@ -159,10 +163,11 @@ def _fit(columns: tuple[Column, ...], texts: list[list[str]], available: int) ->
         kept.remove(min(reversed(kept), key=lambda index: columns[index].weight))
     spare = available - sum(least[index] + _GAP for index in kept)
     widths = [min(need, available) for need in least]
-    # What is left over goes to the names, the weightiest column first.
-    for index in sorted(kept, key=lambda index: -columns[index].weight):
-        more = min(spare, natural[index] - widths[index])
-        if more > 0:
-            widths[index] += more
-            spare -= more
+    # What is left over goes to the names, the weightiest column first: until those of usual length are whole, then until none is broken.
+    for most in ([min(need, _USUAL) // column.lines + _GAP for need, column in zip(natural, columns, strict=True)], natural):
+        for index in sorted(kept, key=lambda index: -columns[index].weight):
+            more = min(spare, min(most[index], natural[index]) - widths[index])
+            if more > 0:
+                widths[index] += more
+                spare -= more
     return kept, widths

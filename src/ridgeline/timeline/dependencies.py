@@ -27,6 +27,7 @@ from ridgeline.core import Excluded, Timeline, UsageError
 from .collectives import Collectives, collectives
 from .edges import EDGE_KINDS, NEVER, Edges, Scene, handoffs, launches, other_queues, overlapped, queue_order, signals, waited_for, waits
 from .events import Events, events_of, is_kind, window_of
+from .nodes import Nodes, places_in, tick_of
 from .segments import Segments, last_at, segments_of, thread_time
 
 __all__ = ["Dependencies", "graph_of"]
@@ -35,8 +36,6 @@ Ints = NDArray[np.int64]
 #: Numbers of boundaries and of nodes: half the memory of ticks.
 Places = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-#: Places of boundaries at one tick: ends of device work, of queues that wait, of host events; then starts on the host and on devices.
-_WORK_END, _SYNC_END, _HOST_END, _HOST_START, _DEVICE_START = range(5)
 #: Boundaries that may follow each other at one tick; more of them contradict each other, or as good as.
 _MOST_TIES = 500
 #: Boundaries and nodes are numbered with 32 bits.
@@ -107,7 +106,7 @@ def graph_of(t: Timeline) -> Dependencies:
     for one in found:
         if one.kind == "launch":
             launched[one.target // 2] = True
-    nodes = _Nodes(scene, found, pairs)
+    nodes = Nodes(scene, found, pairs)
     passes = _passes(scene, found)
     order, source, target, kind, delay, assumed, against = _assembled(scene, nodes, found, pairs, shared, passes)
     tick, track, event, on_host = nodes.tick[order], nodes.track[order], nodes.event[order], nodes.on_host[order]
@@ -185,81 +184,7 @@ def _without(one: Edges, aside: Flags) -> Edges:
 
 
 def _raise(scene: Scene, ready: Ints, one: Edges) -> None:
-    np.maximum.at(ready, one.target // 2, _tick(scene.events, one.source) + one.delay)
-
-
-def _tick(events: Events, boundary: Ints) -> Ints:
-    event = boundary // 2
-    return np.where(boundary % 2 == 1, events.end[event], events.start[event])
-
-
-class _Nodes:
-    """Nodes in order of (tick, phase), and where each boundary is among them."""
-
-    def __init__(self, scene: Scene, found: list[Edges], pairs: tuple[Ints, Ints]) -> None:
-        work = np.flatnonzero(scene.device)
-        met = np.zeros(2 * len(scene.t), dtype=bool)
-        for boundaries in [one[at] for one in found for at in range(2)] + [_outermost(scene)]:
-            met[boundaries] = True
-        ends = np.flatnonzero(met & np.repeat(scene.host, 2))
-        moments, inverse = _moments(scene, ends)
-        boundary = np.concatenate((2 * work, 2 * work + 1, 2 * pairs[0] + 1, moments))
-        tick = _tick(scene.events, boundary)
-        middle = slice(2 * len(work), 2 * len(work) + len(pairs[0]))
-        tick[middle] = scene.events.start[pairs[1]]
-        phase = _phases(scene, boundary).astype(np.int8)
-        phase[middle] = _WORK_END
-        order = np.lexsort((phase, tick))
-        number = _numbered(order)
-        self.tick, self.event = tick[order], boundary[order].astype(np.int32)
-        self.track = scene.events.track[self.event // 2].astype(np.int32) if len(order) else self.event
-        self.on_host = scene.host[self.event // 2] if len(order) else np.zeros(0, dtype=bool)
-        self.middle = number[middle]
-        self.of = np.full(2 * len(scene.t), -1, dtype=np.int32)
-        self.of[boundary[: middle.start]] = number[: middle.start]
-        self.of[ends] = number[middle.stop :][inverse]
-
-
-def _numbered(order: Ints) -> Places:
-    """The place of each in an order."""
-    out = np.empty(len(order), dtype=np.int32)
-    out[order] = np.arange(len(order), dtype=np.int32)
-    return out
-
-
-def _moments(scene: Scene, ends: Ints) -> tuple[Ints, Ints]:
-    """(one boundary for each moment of a thread, which of them each of the boundaries given is): those of one thread at one tick are one."""
-    tick, phase, track = _tick(scene.events, ends), _phases(scene, ends), scene.events.track[ends // 2] if len(ends) else ends
-    order = np.lexsort((phase, tick, track))
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = np.any([column[order][1:] != column[order][:-1] for column in (track, tick, phase)], axis=0)
-    inverse = np.empty(len(order), dtype=np.int64)
-    inverse[order] = np.cumsum(fresh) - 1
-    return ends[order[fresh]], inverse
-
-
-def _outermost(scene: Scene) -> Ints:
-    """First start and last end of each thread, as boundaries; with and without events of no length, which own no segment."""
-    long = scene.events.end > scene.events.start
-    return np.concatenate((_ends_of_tracks(scene, scene.host), _ends_of_tracks(scene, scene.host & long)))
-
-
-def _ends_of_tracks(scene: Scene, chosen: Flags) -> Ints:
-    at = np.flatnonzero(chosen)
-    track = scene.events.track[at]
-    first, last = np.lexsort((scene.events.start[at], track)), np.lexsort((scene.events.end[at], track))
-    heads = np.unique(track[first], return_index=True)[1]
-    tails = len(at) - 1 - np.unique(track[last][::-1], return_index=True)[1]
-    return np.concatenate((2 * at[first[heads]], 2 * at[last[tails]] + 1))
-
-
-def _phases(scene: Scene, boundary: Ints) -> Ints:
-    event = boundary // 2
-    if not len(event):
-        return event.copy()
-    ends = (boundary % 2 == 1) & (scene.events.end[event] > scene.events.start[event])
-    on_device = np.where(ends, np.where(is_kind(scene.events, "sync")[event], _SYNC_END, _WORK_END), _DEVICE_START)
-    return np.where(scene.device[event], on_device, np.where(ends, _HOST_END, _HOST_START))
+    np.maximum.at(ready, one.target // 2, tick_of(scene.events, one.source) + one.delay)
 
 
 def _passes(scene: Scene, found: list[Edges]) -> Flags:
@@ -270,8 +195,8 @@ def _passes(scene: Scene, found: list[Edges]) -> Flags:
         return passes
     targets, sources = (np.concatenate([one[at] for one in found]) for at in (1, 0))
     on_host = scene.host[targets // 2]
-    targets, done = targets[on_host], _tick(events, sources[on_host])
-    tick = _tick(events, targets)
+    targets, done = targets[on_host], tick_of(events, sources[on_host])
+    tick = tick_of(events, targets)
     # The segment that ends where the target is.
     at = last_at(seg.track, seg.start, events.track[targets // 2].astype(np.int64), tick - 1)
     fits = at >= 0
@@ -289,7 +214,7 @@ def _counted(segments: Segments, passes: Flags) -> Ints:
 
 
 def _assembled(
-    scene: Scene, nodes: _Nodes, found: list[Edges], pairs: tuple[Ints, Ints], shared: Collectives, passes: Flags
+    scene: Scene, nodes: Nodes, found: list[Edges], pairs: tuple[Ints, Ints], shared: Collectives, passes: Flags
 ) -> tuple[Ints, Places, Places, NDArray[np.uint8], Ints, Flags, int]:
     """(order of the nodes, source, target, kind, delay, assumed, how many contradict others) of all edges, by target."""
     parts = [_threads(scene, nodes, passes), *_work(scene, nodes, pairs, shared)]
@@ -298,7 +223,7 @@ def _assembled(
     parts.append(Edges(nodes.middle, nodes.of[2 * pairs[1]], np.zeros(len(nodes.middle), dtype=np.int64), "queue", True))
     source, target = (np.concatenate([part[at] for part in parts]) for at in range(2))
     nodes_in_order = _topological(nodes.tick, source, target)
-    number = _numbered(nodes_in_order)
+    number = places_in(nodes_in_order)
     source, target = number[source], number[target]
     forward = np.flatnonzero(source < target)
     against = len(source) - len(forward)
@@ -323,7 +248,7 @@ def _topological(tick: Ints, source: Places, target: Places) -> Ints:
     return np.lexsort((level, tick)) if level.any() else np.arange(len(tick))
 
 
-def _threads(scene: Scene, nodes: _Nodes, passes: Flags) -> Edges:
+def _threads(scene: Scene, nodes: Nodes, passes: Flags) -> Edges:
     """From each moment of a thread to the next one."""
     at = np.flatnonzero(nodes.on_host).astype(np.int32)
     at = at[np.argsort(nodes.track[at], kind="stable")]
@@ -332,7 +257,7 @@ def _threads(scene: Scene, nodes: _Nodes, passes: Flags) -> Edges:
     return Edges(at[:-1][same], at[1:][same], (passed[1:] - passed[:-1])[same], "thread")
 
 
-def _work(scene: Scene, nodes: _Nodes, pairs: tuple[Ints, Ints], shared: Collectives) -> list[Edges]:
+def _work(scene: Scene, nodes: Nodes, pairs: tuple[Ints, Ints], shared: Collectives) -> list[Edges]:
     """From the start to the end of each piece of work; in two where another piece begins in its tail. A queue that waits does no work, and what
     waits for other ranks only does it when they have come.
     """

@@ -24,6 +24,7 @@ from ridgeline.core import EVENT_KINDS, Caution, Excluded, Growth, Profile, Prof
 from ridgeline.stats import hodges_lehmann_shift, least_processes
 
 from .events import events_of, is_kind, links_of, window_of
+from .frame_changes import common_stacks, functions_difference
 from .iterations import iteration_spans, iterations
 from .nesting import own_ticks
 
@@ -68,16 +69,23 @@ def difference(a: Profile, b: Profile) -> TimelineDifference:
     """
     if a.timeline is not None and b.timeline is not None:
         return _of_timelines(a, b, a.timeline, b.timeline)
+    stacks = common_stacks(a, b)
+    # Tables of a profile without samples are what was counted; its stacks are an estimate.
+    if stacks is not None and (stacks[0][0].samples is not None or not (a.tables and b.tables)):
+        return functions_difference(a, b, *stacks)
     tables = [[table for table in profile.tables if table.rows] for profile in (a, b)]
     common = [of for of in dict.fromkeys(table.of for table in tables[0]) if of in {table.of for table in tables[1]}]
     if not common:
-        return _incomparable(a, b, "one has no timeline, and no table in common with the other")
+        weights = [", ".join(dict.fromkeys(stacks.measure for stacks in profile.stacks)) for profile in (a, b)]
+        if all(weights):
+            return _incomparable(a, b, f"their stacks weigh {weights[0]} and {weights[1]}")
+        return _incomparable(a, b, "one has no timeline, and no stacks or table in common with the other")
     first, second = (next(table for table in side if table.of == common[0]) for side in tables)
     return _of_tables(a, b, first, second)
 
 
 def _incomparable(a: Profile, b: Profile, why: str) -> TimelineDifference:
-    windows = tuple(0.0 if p.timeline is None else _window_s(p.timeline) for p in (a, b))
+    windows = tuple(None if p.timeline is None else _window_s(p.timeline) for p in (a, b))
     caution = Caution(code="unlike-recordings", message=f"these are not two recordings of one program: {why}", effect="nothing is compared")
     return TimelineDifference(a=a.files, b=b.files, window_s=(windows[0], windows[1]), verdict="incomparable", rows=(), warnings=(caution,))
 
@@ -125,7 +133,7 @@ def _one_run() -> Caution:
 def _result(
     a: Profile,
     b: Profile,
-    window_s: tuple[float, float],
+    window_s: tuple[float | None, float | None],
     verdict: Verdict,
     rows: list[Growth],
     per: str,
@@ -357,15 +365,25 @@ def _of_tables(a: Profile, b: Profile, first: ProfileTable, second: ProfileTable
     for name in dict.fromkeys([*sides[0], *sides[1]]):
         (seconds_a, calls_a), (seconds_b, calls_b) = (side.get(name, (0.0, 0.0)) for side in sides)
         ratio = seconds_b / seconds_a if min(seconds_a, seconds_b) > 0 else None
-        alike = ratio is not None and 1 / _MATTERS < ratio < _MATTERS
-        change = "appeared" if name not in sides[0] else "vanished" if name not in sides[1] else "neutral" if alike else "inconclusive"
+        close = ratio is not None and 1 / _MATTERS < ratio < _MATTERS
+        change = "appeared" if name not in sides[0] else "vanished" if name not in sides[1] else "neutral" if close else "inconclusive"
         rows.append(Growth(name=name[0], kind=name[1], change=change, calls=(calls_a, calls_b), seconds=(seconds_a, seconds_b), ratio=ratio))
-    walls = tuple(table.wall_s if table.wall_s is not None else sum(row.total_s for row in table.rows) for table in (first, second))
-    same = all(row.change == "neutral" for row in rows) and walls[0] > 0 and 1 / _MATTERS < walls[1] / walls[0] < _MATTERS
+    walls = (_whole_s(first), _whole_s(second))
+    alike = bool(walls[0] and walls[1]) and 1 / _MATTERS < (walls[1] or 0.0) / (walls[0] or 1.0) < _MATTERS
+    same = all(row.change == "neutral" for row in rows) and alike
     message = "tables hold sums without their scatter: whether a name grew cannot be told"
     warnings = (_one_run(), Caution(code="no-scatter", message=message, effect="changes of more than 3 % are inconclusive"))
     per = "call" if first.per_call and second.per_call else "trace"
-    return _result(a, b, (walls[0], walls[1]), "same" if same else "inconclusive", rows, per, a.excluded + b.excluded, warnings)
+    return _result(a, b, walls, "same" if same else "inconclusive", rows, per, a.excluded + b.excluded, warnings)
+
+
+def _whole_s(table: ProfileTable) -> float | None:
+    """Seconds that a table covers: its wall, else what its rows take together; of rows that contain one another what they take themselves."""
+    if table.wall_s is not None:
+        return table.wall_s
+    own = [row.own_s if table.nested else row.total_s for row in table.rows]
+    known = [seconds for seconds in own if seconds is not None]
+    return sum(known) if len(known) == len(own) else None
 
 
 def _table_sums(table: ProfileTable) -> dict[tuple[str, str], tuple[float, float]]:

@@ -117,7 +117,9 @@ def _of_steps(report: ReadReport) -> list[Figure | None]:
     steps = report.iterations
     if steps is None or report.window_s is None:
         return []
-    low, high = merge([start for start, _ in steps.spans_s], [start + length for start, length in steps.spans_s])
+    # A named range may begin before what was recorded and end after it: what lies there is no part of the window.
+    spans = np.clip([(start, start + length) for start, length in steps.spans_s], 0.0, report.window_s).reshape(-1, 2)
+    low, high = merge(spans[:, 0], spans[:, 1])
     named = f"union of {len(steps.spans_s)} iterations ({steps.how}: {steps.name})"
     return [_share("within iterations", min(float((high - low).sum()), report.window_s), report.window_s, named, "window", window=_WHOLE)]
 

@@ -1,9 +1,7 @@
-"""Functions of sampled or traced stacks: the weight that ended in each and the weight below it; and two profiles of one program compared.
+"""Functions of sampled or traced stacks: the weight that ended in each and the weight below it.
 
 A function is name, file and library, whatever its line or kind. Total weight counts a function once a stack, however often it recurs there. The root
-frame of a process is no function: it is in the whole, never in a list. Two profiles compare by shares: where the number of samples is known, by the
-interval of a difference of two proportions (Newcombe, "Interval estimation for the difference between independent proportions", Statistics in
-Medicine 17, 1998, method 10), as confident as the number of functions compared makes necessary (Bonferroni).
+frame of a process is no function: it is in the whole, never in a list. Two profiles are compared in `frame_changes`.
 """
 
 from __future__ import annotations
@@ -15,17 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import Column, Frame, FrameChange, FrameUse, Stacks, UsageError
-from ridgeline.stats import wilson_interval
+from ridgeline.core import Column, Frame, FrameUse, Stacks, UsageError
 
 from .trees import inclusive, preorder
 
-__all__ = ["frame_uses", "joined", "stacks_difference", "weight_of"]
+__all__ = ["frame_uses", "joined", "weight_of"]
 
 Floats = NDArray[np.float64]
-#: A share that moves by less than this part of itself is the same where there are no samples to tell.
-_SAME = 0.02
-_CONFIDENCE = 0.95
 
 
 class _Function(NamedTuple):
@@ -103,78 +97,6 @@ def frame_uses(stacks: Stacks | Sequence[Stacks], most: int = 100) -> tuple[Fram
         )
         for index in order
     )  # fmt: skip
-
-
-def stacks_difference(a: Stacks | Sequence[Stacks], b: Stacks | Sequence[Stacks], most: int = 100) -> tuple[FrameChange, ...]:
-    """What changed between two profiles of one program, the largest change of an own share first, what did not last.
-
-    Args:
-        a, b: before and after, of one measure and unit.
-        most: how many functions are listed.
-
-    Raises:
-        UsageError: measures or units differ.
-    """
-    before, after = (each if isinstance(each, Stacks) else joined(each) for each in (a, b))
-    if (before.measure, before.unit) != (after.measure, after.unit):
-        found = f"{before.measure} in {before.unit} and {after.measure} in {after.unit}"
-        raise UsageError("two profiles of one measure and unit", found=found, remedy="compare like with like")
-    one, two = _by_function(before), _by_function(after)
-    functions = list(dict.fromkeys((*one, *two)))
-    samples = (before.samples, after.samples)
-    confidence = 1 - (1 - _CONFIDENCE) / max(1, len(functions))
-    changes = [_change(function, one.get(function), two.get(function), samples, confidence) for function in functions]
-    changes.sort(key=lambda change: (change.change in ("neutral", "inconclusive"), -abs(change.own_share[1] - change.own_share[0])))
-    return tuple(changes[:most])
-
-
-def _by_function(stacks: Stacks) -> dict[_Function, FrameUse]:
-    found = frame_uses(stacks, most=len(stacks.frames))
-    return {_Function(use.function, use.file, use.library): use for use in found}
-
-
-def _change(
-    function: _Function, before: FrameUse | None, after: FrameUse | None, samples: tuple[int | None, int | None], confidence: float
-) -> FrameChange:
-    shares = (before.own_share if before else 0.0, after.own_share if after else 0.0)
-    totals = (before.total_share if before else 0.0, after.total_share if after else 0.0)
-    own = (before.own if before else 0.0, after.own if after else 0.0)
-    interval = _share_interval(shares, samples, confidence)
-    return FrameChange(
-        function=function.name, file=function.file, library=function.library, own=own, own_share=shares, total_share=totals,
-        change=_word(before, after, shares, totals, interval), difference_ci=interval,
-    )  # fmt: skip
-
-
-def _share_interval(shares: tuple[float, float], samples: tuple[int | None, int | None], confidence: float) -> tuple[float, float] | None:
-    """Interval of the difference of two shares (after − before); `None` without samples."""
-    first, second = samples
-    if not first or not second:
-        return None
-    (low_a, high_a), (low_b, high_b) = (wilson_interval(share * n, n, confidence) for share, n in zip(shares, (first, second), strict=True))
-    difference = shares[1] - shares[0]
-    low = difference - math.hypot(shares[1] - low_b, high_a - shares[0])
-    high = difference + math.hypot(high_b - shares[1], shares[0] - low_a)
-    return (low, high)
-
-
-def _word(
-    before: FrameUse | None, after: FrameUse | None, shares: tuple[float, float], totals: tuple[float, float], interval: tuple[float, float] | None
-) -> str:
-    """`appeared`, `vanished`, `grew`, `shrank`, `neutral`, or `inconclusive` where the samples are too few to tell."""
-    difference = shares[1] - shares[0]
-    if interval is None:
-        if before is None or after is None:
-            return "appeared" if before is None else "vanished"
-        same = abs(difference) <= _SAME * max(shares)
-        return "neutral" if same else "grew" if difference > 0 else "shrank"
-    if interval[0] > 0:
-        return "appeared" if before is None else "grew"
-    if interval[1] < 0:
-        return "vanished" if after is None else "shrank"
-    # Zero lies in the interval: the same where no change worth a word does, else nobody knows.
-    worth = max(0.01, 0.1 * max(shares))
-    return "neutral" if max(abs(interval[0]), abs(interval[1])) <= worth else "inconclusive"
 
 
 def _weights(stacks: Stacks) -> _Weights:

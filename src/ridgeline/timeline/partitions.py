@@ -221,7 +221,8 @@ def _of_rows(table: ProfileTable) -> PartitionReport | None:
     for row in layers:
         place = row.provider or row.device or "layers"
         seconds[place] = seconds.get(place, 0.0) + _own(row)
-    handoff = sum(map(_own, reformats)) if reformats else None
+    timed = [_own(row) for row in reformats if _own(row) > 0]
+    handoff = sum(timed) if timed else None
     whole = max(table.wall_s or 0.0, sum(seconds.values()) + (handoff or 0.0)) if table.per_call else sum(seconds.values()) + (handoff or 0.0)
     spent = sum(map(_own, fallback))
     return PartitionReport(
@@ -259,18 +260,23 @@ def _keyed(rows: Sequence[ProfileRow]) -> list[tuple[tuple[str, int], ProfileRow
 
 
 def _between(rows: Sequence[ProfileRow]) -> list[BoundaryCost]:
-    """Reformats between two layers with their time, and changes of place without one, whose cost no row tells."""
+    """Reformats between two layers with their time, and changes of place without one, whose cost no row tells.
+
+    A reformat with a time of 0 has none of its own: whether it did nothing or was timed with a neighbour is not known.
+    """
     boundaries: list[BoundaryCost] = []
     last: ProfileRow | None = None
     cost: float | None = None
+    reformatted = False
     for row in rows:
         if _is_reformat(row):
-            cost = (cost or 0.0) + _own(row)
+            reformatted = True
+            cost = (cost or 0.0) + _own(row) if _own(row) > 0 else cost
             continue
         place = row.provider or row.device
-        if last is not None and (cost is not None or place != (last.provider or last.device)):
+        if last is not None and (reformatted or place != (last.provider or last.device)):
             boundaries.append(
                 BoundaryCost(source=last.provider or last.device, target=place, crossings=1, total_s=cost, after=last.name, before=row.name)
             )
-        last, cost = row, None
+        last, cost, reformatted = row, None, False
     return sorted(boundaries, key=lambda boundary: -(boundary.total_s or 0.0))

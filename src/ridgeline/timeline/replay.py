@@ -170,12 +170,13 @@ def what_if(
         factor: how many times faster, > 0; null for no time at all.
         kinds: only events of these kinds.
         chosen: the events, shape (n,), instead of names and kinds.
-        nested: whether a host event is faster with all that lies in it on its thread.
+        nested: whether a host event is faster with all that lies in it on its thread; a named range is nothing else.
         deps: `graph_of(t)` where the caller has it.
         what: what to call it; the names if not given.
 
     Raises:
-        UsageError: a factor that is not above zero, or so small that times no longer fit; ticks that leave 63 bits.
+        UsageError: a factor that is not above zero, or so small that times no longer fit; named ranges alone, which have no time of their own, and
+            not `nested`; ticks that leave 63 bits.
     """
     if factor is not None and not 0 < factor < float("inf"):
         raise UsageError("a factor above zero, or none", found=repr(factor), remedy="say how many times faster, such as 2")
@@ -183,6 +184,10 @@ def what_if(
     if factor is not None and factor < 1 and deps.window[1] + float(deps.delay.sum(dtype=np.float64)) / factor >= _LATEST:
         raise UsageError("a factor with which times fit 62 bits of ticks", found=repr(factor), remedy="say how many times faster, such as 2")
     chosen = chosen_events(t, names, kinds=kinds) if chosen is None else chosen
+    if not nested and chosen.any() and not (chosen & (deps.host | deps.device)).any():
+        named = what or (names if isinstance(names, str) else ", ".join(sorted(names)))
+        remedy = "ask with nested (--nested) for all that runs in it on its thread"
+        raise UsageError("events with a time of their own", found=f"{named!r}: in no graph, as a named range is", remedy=remedy)
     delay = _faster(deps, chosen, factor, nested=nested)
     least, lag = _unwaited(deps, chosen) if factor is None else (None, deps.lag)
     ticks = replayed(deps, delay, lag=lag, without=least)
@@ -220,7 +225,9 @@ def _faster(deps: Dependencies, chosen: Flags, factor: float | None, *, nested: 
     delay[work] = _divided(deps.delay[work], factor)
     seg = deps.segments
     host = chosen & deps.host
-    inside = _inside(deps, host) if nested else (seg.event >= 0) & host[seg.event] if len(seg) and len(host) else np.zeros(len(seg), dtype=bool)
+    inside = np.zeros(len(seg), dtype=bool)
+    if len(seg) and len(host):
+        inside = _inside(deps, host | _ranges(deps, chosen)) if nested else (seg.event >= 0) & host[seg.event]
     if inside.any():
         counted = np.where(inside, _divided(deps.counted, factor), deps.counted)
         edge = np.flatnonzero(deps.kind == _THREAD)
@@ -234,8 +241,14 @@ def _divided(ticks: Ints, factor: float | None) -> Ints:
     return np.zeros_like(ticks) if factor is None else np.rint(ticks / factor).astype(np.int64)
 
 
+def _ranges(deps: Dependencies, chosen: Flags) -> Flags:
+    """Which of the chosen events are named ranges of host threads."""
+    on_host = np.array([not track.device for track in deps.t.tracks], dtype=bool)[deps.events.track] if len(chosen) else chosen
+    return np.asarray(chosen & is_kind(deps.events, "annotation", "iteration") & on_host)
+
+
 def _inside(deps: Dependencies, chosen: Flags) -> Flags:
-    """Segments that lie in one of the chosen host events (and are no idle time), shape (segments,)."""
+    """Segments that lie in one of the chosen host events or ranges (and are no idle time), shape (segments,)."""
     seg, events = deps.segments, deps.events
     out = np.zeros(len(seg), dtype=bool)
     at = np.flatnonzero(chosen)

@@ -16,8 +16,10 @@ from ridgeline.core.read_report import ReadReport
 from ridgeline.flows.read import read, report_of
 from ridgeline.flows.reading.restricting import iteration_span, part_of, span_of
 from ridgeline.readers.source import Limits
+from ridgeline.reporting import terminal
+from ridgeline.reporting.read_page import read_page
 from ridgeline.timeline.use import device_uses
-from support.traces import launch_bound, steady
+from support.traces import launch_bound, steady, trace_bytes
 from timeline.building import HOST, stream, timeline_of
 
 
@@ -108,6 +110,29 @@ def test_spans_are_written_in_several_ways(text: str, span: tuple[float, float |
     assert span_of(text) == pytest.approx(span) if span[1] is not None else span_of(text) == span
 
 
+def test_an_iteration_may_begin_before_the_window_and_no_page_has_a_time_below_zero(tmp_path: Path) -> None:
+    events = [{"ph": "X", "cat": "user_annotation", "name": "turn", "ts": at, "dur": 90, "pid": 1, "tid": 1} for at in (0, 100, 200, 300)] + [
+        {"ph": "X", "cat": "cpu_op", "name": "work", "ts": at + 30, "dur": 50, "pid": 1, "tid": 1} for at in (0, 100, 200, 300)
+    ]
+    path = tmp_path / "turns.json"
+    path.write_bytes(trace_bytes(events))
+    whole, first = read(path), read(path, iteration=1)
+    assert whole.iterations is not None
+    assert [start for start, _ in whole.iterations.spans_s] == pytest.approx([-30e-6, 70e-6, 170e-6, 270e-6])
+    assert first.what == "iteration 1, from before the window to 60.0 µs"
+    text = terminal(read_page(whole), 120)
+    assert "-30" not in text
+    assert "it begins before the window" in text
+    # Of a window of 350 µs the ranges take 60 + 90 + 90 + 80: what lies before and after is not in it.
+    within = next(one for one in whole.figures if one.name == "within iterations")
+    assert (within.numerator, within.denominator) == (pytest.approx(320e-6), pytest.approx(350e-6))
+
+
+def test_an_iteration_that_ends_before_the_window_is_refused() -> None:
+    with pytest.raises(UsageError, match="ends before the first event"):
+        iteration_span(((-2.0, 1.0), (0.0, 1.0)), 1)
+
+
 def test_an_iteration_is_counted_from_one() -> None:
     assert iteration_span(((0.0, 1.0), (1.0, 2.0)), 2) == (1.0, 3.0)
 
@@ -120,6 +145,32 @@ def test_what_if_names_what_there_is(trace: Path) -> None:
     assert asked.after_s == pytest.approx(1599e-6)
     with pytest.raises(UsageError, match="what-if"):
         read(trace, what_if={"no such": None})
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "same"),
+    [
+        ("gemm", "gemm", "gemm"), ("GEM", "gemm", "gemm"), ("g??m", "gemm", "gemm"), ("launch", "cudaLaunchKernel", "cudaLaunchKernel"),
+        ("mm", "mm (2 names)", "*mm"), ("*mm", "*mm (2 names)", "mm"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_name_means_all_that_have_it(trace: Path, text: str, what: str, same: str) -> None:
+    (found,), (other,) = (read(trace, what_if={asked: None}).what_if for asked in (text, same))
+    assert found.what == what
+    assert (found.after_s, found.low_s, found.high_s) == (other.after_s, other.low_s, other.high_s)
+
+
+@pytest.mark.parametrize("text", ["gem?m", "no such", "("])
+def test_a_text_that_no_name_has_is_refused(trace: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="or a part of it"):
+        read(trace, what_if={text: None})
+
+
+def test_a_what_if_of_a_profile_without_times_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "stacks.txt"
+    path.write_text("main;work 10\nmain 1\n")
+    with pytest.raises(UsageError, match="with times, for a what-if"):
+        read(path, what_if={"main": 2.0})
 
 
 def test_stacks_have_functions_and_no_times(tmp_path: Path) -> None:

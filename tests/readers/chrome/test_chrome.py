@@ -190,6 +190,25 @@ def test_what_a_call_waited_for_must_have_ended_while_it_waited(tmp_path: Path) 
     assert {link for link in links(read(tmp_path, document(*later_launch))) if link[0] == "wait"} == {("wait", "k", "cudaDeviceSynchronize")}
 
 
+@pytest.mark.parametrize(
+    ("name", "until", "waits"),
+    [
+        ("Memcpy DtoH (Device -> Pageable)", 60, True),
+        ("CopyDeviceToHost", 60, True),
+        ("Memcpy DtoH (Device -> Pageable)", 40, False),
+        ("Memcpy DtoH (Device -> Pinned)", 60, False),
+        ("Memcpy HtoD (Pageable -> Device)", 60, False),
+    ],
+)
+def test_a_copy_to_pageable_memory_is_waited_for_by_its_own_call(tmp_path: Path, name: str, until: int, waits: bool) -> None:
+    events = [
+        call("cudaLaunchKernel", 0, 1, 1), work("k", 2, 30, 1), call("cudaMemcpyAsync", 3, until - 3, 2), work(name, 33, 12, 2, cat="gpu_memcpy"),
+    ]  # fmt: skip
+    found = read(tmp_path, document(*events))
+    assert (("wait", name, "cudaMemcpyAsync") in links(found)) == waits
+    assert {row[0]: row[3] for row in rows(found)}["cudaMemcpyAsync"] == ("wait" if waits else "runtime")
+
+
 def test_a_stream_that_is_waited_on_is_told_by_its_record(tmp_path: Path) -> None:
     events = [
         call("a", 0, 1, 1), call("b", 1, 1, 2), work("ka", 5, 5, 1, stream=7), work("kb", 5, 8, 2, stream=8), call("cudaStreamSynchronize", 3, 12, 3),

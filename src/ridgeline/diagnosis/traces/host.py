@@ -200,7 +200,7 @@ def _begins(seen: Seen, piece: PathPiece) -> bool:
 
 
 def outside(seen: Seen) -> Iterator[TraceFinding]:
-    """One call on the path that takes much of the window while no device has had work yet, or all of them have ended: whether it must, nothing tells."""
+    """One call on the path that takes much of the window before devices have work or after it: whether it must, nothing tells."""
     path = seen.report.critical_path
     if path is None or not seen.knows_path or not seen.report.devices or seen.steady_s:
         return

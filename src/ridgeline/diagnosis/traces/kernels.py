@@ -110,9 +110,8 @@ class _Kernel:
         )
 
     def _action(self, action: str, because: str, gain: tuple[float, float]) -> Action:
-        now_s = self.mean_s or 0.0
         because = f"{because}; of the kernel's own time"
-        after_s = (now_s / gain[1], now_s / gain[0])
+        after_s = (self.mean_s / gain[1], self.mean_s / gain[0]) if self.mean_s else None
         return Action(id="", action=action, on=self.one.name, because=because, metric="latency", speedup=gain, median_after_s=after_s)
 
 

@@ -48,7 +48,8 @@ def conversions(seen: Seen) -> Iterator[TraceFinding]:
 
 
 def _converting(
-    seen: Seen, where: Where, share: float, what: str, evidence: Sequence[Evidence], path: float, base: tuple[float, str] | None = None, part: float = 1.0
+    seen: Seen, where: Where, share: float, what: str, evidence: Sequence[Evidence], path: float, base: tuple[float, str] | None = None,
+    part: float = 1.0,
 ) -> TraceFinding:  # fmt: skip
     said = f"{format_share(share)} of the time goes to conversions of layout or type ({what})"
     fix = Fix(action="change-layout", because="kept in one layout and precision, data needs no conversion", part=(0.5, 1.0))

@@ -4,8 +4,8 @@ A share is of the time that all devices (or the host, where there is none) had: 
 can give is bounded twice: by Amdahl (speedup = 1 ÷ (1 − share · part), G. M. Amdahl, AFIPS 1967) and by the critical path, since what lies beside it
 delays nobody. Rules say which part of a share their action removes, from at least to at most. What a host does delays a device for as long as it is
 on the path, be it that the device still has something to do then: without it the window is shorter by that, down to what the device is busy for.
-A promise is of the whole: of a steady iteration, else of all that was recorded. A share of the devices' windows, which begin with their first work, is
-a smaller one of that.
+A promise is of the whole: of a steady iteration, else of all that was recorded. A share of the devices' windows, which begin with their first work,
+is a smaller one of that.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Seen:
 
     @cached_property
     def device_part(self) -> float:
-        """The part of a step that the devices' windows are, on average: all of a steady iteration, of the whole window what begins with their work."""
+        """The part of a step that the devices' windows are, on average: all of a steady iteration, of the whole what begins with their work."""
         if self.steady_s or not self.device_s or not self.window_s:
             return 1.0
         return min(1.0, self.device_s / len(self.report.devices) / self.window_s)
@@ -148,7 +148,8 @@ class Seen:
         base_s, of = base or self.step
         whole = f"{of} ({format_quantity(base_s, 's')})" if base_s > 0 else of
         because = f"{fix.because}; at most {format_share(most)} of {whole} can go"
-        after_s = (base_s / gains[1], base_s / gains[0])
+        # Samples, cycles and bytes are no seconds, and nobody measured a time to promise.
+        after_s = (base_s / gains[1], base_s / gains[0]) if base_s > 0 else None
         return Action(
             id="", action=fix.action, on=on, because=because, metric=fix.metric, speedup=(gains[0], gains[1]), median_after_s=after_s
         )  # fmt: skip

@@ -300,7 +300,8 @@ def _moves(seen: Seen, moved_s: float, what: str, labels: tuple[str, ...], devic
     said = f"{who} data for {format_share(share)} {of}: {what} with no arithmetic beside ({format_quantity(moved_s, 's')}{waits})"
     computed_s = sum(one.compute_s for one in seen.report.devices)
     hidden = min(1.0, computed_s / moved_s)
-    because = f"{what} beside arithmetic {'costs' if what == 'communication' else 'cost'} nothing as long as there is arithmetic: {format_quantity(computed_s, 's')}"
+    costs = "costs" if what == "communication" else "cost"
+    because = f"{what} beside arithmetic {costs} nothing as long as there is arithmetic: {format_quantity(computed_s, 's')}"
     fixes = [
         Fix(action="overlap-transfer", because=because, part=(0.3 * hidden, hidden), metric="period"),
         Fix(action="batch-transfers", because="few large transfers reach a better bandwidth than many small ones", part=(0.1, 0.6)),

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ridgeline.core import Profile, ReadReport, Stacks, Timeline
+from ridgeline.core import Profile, ReadReport, Stacks, Timeline, UsageError
 from ridgeline.core.units import format_quantity
 from ridgeline.diagnosis.traces import findings_of
 from ridgeline.timeline.figures import figures
@@ -46,10 +46,16 @@ def answered(
         most: gaps that are listed.
         what: what was restricted, in words.
         report: told what is being worked out.
+
+    Raises:
+        UsageError: a what-if of something that is not there, or of a profile without times; as the analyses do.
     """
     say = report or _silent
     answers: dict[str, Any] = {}
     timeline = profile.timeline if profile.timeline is not None and len(profile.timeline) else None
+    if changes and timeline is None:
+        which = f"{', '.join(profile.files)} ({profile.format}), which has none"
+        raise UsageError("a recording with times, for a what-if", found=which, remedy="record a timeline")
     up = None
     if timeline is not None:
         up = parents(timeline)

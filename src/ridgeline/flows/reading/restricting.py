@@ -41,12 +41,15 @@ def iteration_span(spans_s: tuple[tuple[float, float], ...], number: int) -> tup
     """Start and end in seconds of an iteration, counted from 1.
 
     Raises:
-        UsageError: there are not so many.
+        UsageError: there are not so many, or it ends before the window begins.
     """
     if not 1 <= number <= len(spans_s):
         found = f"{number} of {len(spans_s)} iterations" if spans_s else "no iterations in this file"
         raise UsageError("an iteration that was found", found=found, remedy="leave --iteration out to see which there are, or give --window")
     start_s, duration_s = spans_s[number - 1]
+    if start_s + duration_s <= 0:
+        found = f"iteration {number}, which ends before the first event that counts"
+        raise UsageError("an iteration with events in it", found=found, remedy="ask for another one")
     return start_s, start_s + duration_s
 
 

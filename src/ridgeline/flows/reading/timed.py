@@ -6,8 +6,11 @@ needs none of them.
 
 from __future__ import annotations
 
+import difflib
+import fnmatch
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,7 +24,7 @@ __all__ = ["timed_answers"]
 Report = Callable[[str, float | None], None]
 #: How many of the names with most time on the path are asked about, how many times faster, and up to how many events that is asked unasked: each
 #: answer replays the whole graph.
-_ASKED, _FACTOR, _UNASKED = 3, 2.0, 300_000
+_ASKED, _FACTOR, _UNASKED = 3, 2.0, 1_000_000
 
 
 def timed_answers(
@@ -94,25 +97,48 @@ def _path(timeline: Timeline, changes: Mapping[str, float | None], nested: bool,
     found = path_of(deps)
     path = critical_path(timeline, deps=deps, path=found)
     operators = _with_path(timeline, uses, path_ticks(deps, found), slack(timeline, deps=deps))
-    asked = {} if judging else _asked(timeline, changes, path)
+    asked = () if judging else _asked(timeline, changes, path)
     changed = []
-    for index, (name, factor) in enumerate(asked.items()):
-        report(f"what if {name} were faster", index / len(asked))
-        changed.append(what_if(timeline, name, factor, nested=nested, deps=deps))
+    for index, one in enumerate(asked):
+        report(f"what if {one.what} were faster", index / len(asked))
+        changed.append(what_if(timeline, one.names, one.factor, nested=nested, deps=deps, what=one.what))
     return {"critical_path": path, "operators": operators, "what_if": tuple(changed)}
 
 
-def _asked(timeline: Timeline, changes: Mapping[str, float | None], path: CriticalPath) -> Mapping[str, float | None]:
+class _Asked(NamedTuple):
+    """A what-if: what to call it, the names that are meant, how many times faster."""
+
+    what: str
+    names: frozenset[str]
+    factor: float | None
+
+
+def _asked(timeline: Timeline, changes: Mapping[str, float | None], path: CriticalPath) -> tuple[_Asked, ...]:
     """What is to be tried: what was asked, else the names of events with most time on the path."""
-    known = set(timeline.strings)
-    for name in changes:
-        if name not in known:
-            raise UsageError("the name of an event of this trace, for --what-if", found=repr(name), remedy="names stand in the table of operators")
     if changes or len(timeline) > _UNASKED:
-        return changes
+        return tuple(_meant(timeline, name, factor) for name, factor in changes.items())
     # What the path itself calls its pieces is no event.
+    known = set(timeline.strings)
     largest = [name for name, _ in sorted(path.by_name.items(), key=lambda item: -item[1]) if name in known]
-    return dict.fromkeys(largest[:_ASKED], _FACTOR)
+    return tuple(_Asked(name, frozenset({name}), _FACTOR) for name in largest[:_ASKED])
+
+
+def _meant(timeline: Timeline, text: str, factor: float | None) -> _Asked:
+    """The names that a text means: the one that is the same, else those that match it with * and ?, else those that it is a part of.
+
+    Raises:
+        UsageError: none does.
+    """
+    used = {timeline.strings[number] for number in np.flatnonzero(np.bincount(timeline.name.values, minlength=len(timeline.strings))).tolist()}
+    if text in used:
+        return _Asked(text, frozenset({text}), factor)
+    pattern = re.compile(fnmatch.translate(text)) if set(text) & set("*?") else re.compile(re.escape(text), re.IGNORECASE)
+    found = frozenset(name for name in used if (pattern.match(name) if set(text) & set("*?") else pattern.search(name)))
+    if not found:
+        near = difflib.get_close_matches(text, used, n=3, cutoff=0.5)
+        remedy = f"such as {', '.join(map(repr, near))}" if near else "names stand in the table of operators; a part of one, or * and ?, will do"
+        raise UsageError("the name of an event of this trace, or a part of it, for --what-if", found=repr(text), remedy=remedy)
+    return _Asked(next(iter(found)) if len(found) == 1 else f"{text} ({len(found)} names)", found, factor)
 
 
 def _with_path(

@@ -42,6 +42,7 @@ _STEP = re.compile(r"(\d+)")
 _OLD_LAUNCH = "async"
 #: Categories of arrows that have a meaning: PyTorch's from a forward operator to its backward one, and what ridgeline itself writes.
 _ARROWS = {"fwdbwd": SIGNAL, "ridgeline.wait": WAIT}
+_TO_HOST = re.compile(r"^(?!.*Pinned).*(?:DtoH|DeviceToHost|Device -> (?:Pageable|Host))")
 _WAITS_OF_FRAMEWORKS = re.compile(r"wait for completion|BlockUntilReady|BlockHostUntil|\bAwait\b|SynchronizeAllActivity", re.IGNORECASE)
 
 
@@ -200,13 +201,15 @@ class Built:
         if any(lane.framework for lane in self.lanes):
             calls = ~on_device
         syncs = np.flatnonzero((kind == KIND["sync"]) & ~on_device)
-        links, skew, unlinked = linked(Recorded(
+        work = np.flatnonzero(np.isin(kind, _WORK) & on_device)
+        links, skew, unlinked, waiting = linked(Recorded(
             start=rows["start"], end=rows["start"] + rows["duration"], track=rows["slot"].astype(np.int64), process=self._places()[rows["slot"]],
             correlation=self._full("correlation"),
-            external=self._full("external"), calls=np.flatnonzero(calls), work=np.flatnonzero(np.isin(kind, _WORK) & on_device),
+            external=self._full("external"), calls=np.flatnonzero(calls), work=work,
             operators=np.flatnonzero(kind == KIND["operator"]), waits=np.flatnonzero(kind == KIND["wait"]), syncs=syncs,
-            **self._syncs(syncs), absent=ABSENT,
+            **self._syncs(syncs), to_host=self._to_host(work), absent=ABSENT,
         ))  # fmt: skip
+        kind[waiting] = KIND["wait"]
         if skew.early:
             longest = format_quantity(skew.longest * _TICK_S, "s")
             message = f"{skew.early} of {skew.launches} pieces of device work start before the call that launched them, by up to {longest}"
@@ -218,6 +221,14 @@ class Built:
                 Caution(code="unlinked-work", message=message, effect="what started them cannot be told; they count as work all the same")
             )
         return links
+
+    def _to_host(self, work: Ints) -> NDArray[np.bool_]:
+        """Which of the rows of work are copies to memory of the host that is not pinned."""
+        name = self._rows["name"][work]
+        names, table = self.columns.names.all, np.zeros(len(self.columns.names.all), np.bool_)
+        used = np.flatnonzero(np.bincount(name, minlength=len(names)))
+        table[used] = [_TO_HOST.search(names[number]) is not None for number in used.tolist()]
+        return np.asarray(table[name])
 
     def _places(self) -> Ints:
         """Slot → the number of its process, or of its device."""

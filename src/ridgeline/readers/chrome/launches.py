@@ -33,8 +33,9 @@ class Recorded(NamedTuple):
     """Columns of n events; `correlation` and `external` are `absent` where an event has none, `process` is a number (of work that of its device).
 
     `calls`, `work`, `operators`, `waits`, `syncs`: rows of host calls (blocking ones among them), device work, operators, blocking calls and
-    synchronisation records. `sync_…`: of each record: its kind (a text), the stream it waits on and the stream that waits, as tracks of work (−1 if
-    not known), and the call that recorded the event (`absent` if not known).
+    synchronisation records. `to_host[i]` says whether work i is a copy to memory of the host that is not pinned. `sync_…`: of each record: its kind
+    (a text), the stream it waits on and the stream that waits, as tracks of work (−1 if not known), and the call that recorded the event (`absent`
+    if not known).
     """
 
     start: Ints
@@ -52,6 +53,7 @@ class Recorded(NamedTuple):
     sync_source: Ints
     sync_target: Ints
     sync_record: Ints
+    to_host: NDArray[np.bool_]
     absent: int
 
 
@@ -71,10 +73,12 @@ class Skew(NamedTuple):
     longest: int
 
 
-def linked(recorded: Recorded) -> tuple[Links, Skew, int]:
-    """All links, how far the clocks contradict themselves, and how many pieces of work no call is known for."""
+def linked(recorded: Recorded) -> tuple[Links, Skew, int, Ints]:
+    """All links, how far the clocks contradict themselves, how many pieces of work no call is known for, and calls that waited for their own copy."""
     work = recorded.work
     call = _calls_of(recorded)
+    waiting = _for_own_copies(recorded, call)
+    recorded = recorded._replace(waits=np.union1d(recorded.waits, waiting))
     launch = np.where(call == _NONE, _operators_of(recorded), call)
     there = launch >= 0
     early = recorded.start[launch[there]] - recorded.start[work[there]]
@@ -85,7 +89,17 @@ def linked(recorded: Recorded) -> tuple[Links, Skew, int]:
     if len(recorded.syncs):
         parts.append(_signals(recorded, begun))
     joined = Links(*(np.concatenate([getattr(part, field) for part in parts]).astype(np.int64) for field in Links._fields))
-    return joined, skew, int((~there).sum())
+    return joined, skew, int((~there).sum()), waiting
+
+
+def _for_own_copies(recorded: Recorded, call: Ints) -> Ints:
+    """Calls that came back only when their own copy was done: to pageable memory of the host no copy is asynchronous, whatever the call is named.
+
+    Source: NVIDIA, CUDA Runtime API, API synchronization behavior.
+    """
+    work = recorded.work
+    own = np.flatnonzero(recorded.to_host & (call >= 0))
+    return np.unique(call[own[recorded.end[work[own]] <= recorded.end[call[own]]]])
 
 
 def _calls_of(recorded: Recorded) -> Ints:

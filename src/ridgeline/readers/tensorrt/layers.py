@@ -75,6 +75,11 @@ def _about_layers(rows: Sequence[ProfileRow], count: float | None) -> tuple[Caut
     if count is not None and count < 10:
         message = f"layers were profiled in {count:.0f} inference{'s' * (count != 1)}"
         found.append(Caution(code="too-few-samples", message=message, effect="how much a layer varies is not known"))
+    none = sum(row.total_s == 0 for row in rows)
+    if none:
+        message = f"{none} of {len(rows)} layers {'is' if none == 1 else 'are'} printed with a time of 0"
+        effect = "whether they did nothing or were timed with a neighbour is not known; as boundaries they have no cost"
+        found.append(Caution(code="no-own-time", message=message, effect=effect))
     what = "layers are timed one by one; together they may take longer than an inference without the profiler"
     found.append(Caution(code="profiled-apart", message=what, effect="shares and order hold; their sum is no wall, and no overhead follows from it"))
     return tuple(found)

@@ -61,8 +61,8 @@ def _because(action: Action) -> str:
     return f"{why}. {after[:1].upper()}{after[1:]}: {_times(action.after_s)}; the gain is {gain_words(action)}."
 
 
-def _times(span: Sequence[float]) -> str:
-    return " – ".join(format_quantity(end, "s") if finite(end) else "—" for end in span)
+def _times(span: Sequence[float] | None) -> str:
+    return "—" if span is None else " – ".join(format_quantity(end, "s") if finite(end) else "—" for end in span)
 
 
 def _factors(span: tuple[float, float] | None) -> str:
