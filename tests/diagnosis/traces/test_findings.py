@@ -351,3 +351,61 @@ def test_queues_of_one_device_share_what_it_has() -> None:
     assert causes(report(serial=(pair,), lanes=lanes, devices=(device(),))) == []
     other = msgspec.structs.replace(pair, second="preprocess")
     assert causes(report(serial=(other,), lanes=lanes, devices=(device(),))) == ["serialisation"]
+
+
+def frame(name: str, share: float, file: str | None = None, **more: object) -> FrameUse:
+    return FrameUse(function=name, own=2.0 * share, total=2.0 * share, own_share=share, total_share=share, file=file, **more)
+
+
+def profiled(*frames: FrameUse, measure: str = "wall", unit: str = "s") -> ReadReport:
+    return report(window_s=None, frames=frames, measure=measure, unit=unit)
+
+
+def test_python_functions_that_take_most_are_the_interpreter_and_nothing_of_it_is_sure() -> None:
+    (found,) = findings_of(profiled(frame("work", 0.7, "app.py", line=3), frame("<built-in method builtins.sum>", 0.3)))[0]
+    assert (found.cause, found.where.function, found.where.file, found.where.line) == ("interpreter", "work", "app.py", 3)
+    assert found.share == pytest.approx(0.7)
+    assert "1.40 s" in found.summary
+    assert all(action.speedup[0] == 1.0 for action in found.actions)
+    assert max(action.speedup[1] for action in found.actions) <= 1 / 0.3
+    assert found.actions[0].median_after_s[1] == pytest.approx(2.0)
+    # What every program in Python has is none.
+    assert causes(profiled(frame("work", 0.3, "app.py"), frame("<built-in method builtins.sum>", 0.7))) == []
+    # Frames of the interpreter itself say it better.
+    assert causes(profiled(frame("_PyEval_EvalFrameDefault", 0.4), frame("work", 0.6, "app.py"))) == ["interpreter"]
+
+
+def test_functions_that_wait_are_input_and_output_of_what_calls_them() -> None:
+    sleeping = profiled(frame("<built-in method time.sleep>", 0.6, caller="wait"), frame("wait", 0.0, "app.py", line=6), frame("f", 0.4))
+    (found,) = findings_of(sleeping)[0]
+    assert (found.cause, found.where.function, found.where.file, found.where.line) == ("input-output", "wait", "app.py", 6)
+    assert "called by wait (app.py:6)" in found.summary
+    assert {action.action for action in found.actions} == {"block-instead", "prefetch"}
+    # 0.4 of other work hides as much of the waiting.
+    prefetch = next(action for action in found.actions if action.action == "prefetch")
+    assert prefetch.speedup == (1.0, pytest.approx(1 / 0.6))
+    reading = findings_of(profiled(frame("<method 'recv' of '_socket.socket' objects>", 0.6), frame("f", 0.4)))[0]
+    assert next(action.action for action in reading[0].actions) in {"cache", "prefetch"}
+    # On a CPU nothing sleeps, and samples of an unknown clock may be of one.
+    assert causes(profiled(frame("read", 0.6), frame("f", 0.4), measure="cpu-clock")) == []
+    assert causes(profiled(frame("read", 0.6), frame("f", 0.4), measure="samples", unit="count")) == []
+    assert causes(profiled(frame("f", 1.0), frame("<built-in method time.sleep>", 0.05))) == []
+
+
+def test_one_partition_that_leaves_much_of_the_wall_to_something_else_is_not_healthy() -> None:
+    one = partitions(count=1, runs=1, handoffs=0, delegated=100, fallbacks={})
+    table = ProfileTable(rows=(ProfileRow(name="a", kind="GEMM", total_s=0.083),), per_call=True, wall_s=0.1)
+    assert findings_of(report(window_s=None, partitions=one, tables=(table,))) == ((), None)
+    assert findings_of(report(window_s=None, partitions=one, tables=(msgspec.structs.replace(table, wall_s=0.085),))) == ((), True)
+
+
+def test_a_call_that_blocks_in_a_gap_is_no_python_that_runs() -> None:
+    found = idling("python", gap_s=0.4)
+    gap = msgspec.structs.replace(found.gaps[0], activity="<built-in function sleep>", covered_share=1.0)
+    assert causes(found) == ["interpreter"]
+    assert causes(msgspec.structs.replace(found, gaps=(gap,))) == []
+
+
+def test_the_whole_is_named_with_its_seconds() -> None:
+    (found,) = findings_of(idling("synchronisation"))[0]
+    assert "of the window (1.00 s) can go" in found.actions[0].because

@@ -268,3 +268,49 @@ def test_idle_time_without_a_reason_is_said_beside_what_has_one() -> None:
     assert causes[0] == "unknown"
     assert "the file does not show why" in report.findings[0].summary
     assert report.findings[0].share == pytest.approx(0.7, abs=0.02)
+
+
+def sleeping(sleep: int, *, device: bool) -> Machine:
+    """Each step a function sleeps before the work: a part of the work on the host alone, or of that of a device."""
+    machine = Machine()
+    for number in range(12):
+        with machine.inside("python", "train.py(3): main"):
+            with machine.inside("python", "train.py(9): load_batch"):
+                machine.host("python", "<built-in function sleep>", sleep)
+            for each in range(10):
+                if device:
+                    machine.op("op", 5 * US, f"kernel {number * 10 + each}", 300 * US)
+                else:
+                    machine.host("operator", f"op {number * 10 + each}", 300 * US)
+    if device:
+        machine.sync()
+    return machine
+
+
+@pytest.mark.parametrize("device", [False, True])
+def test_a_sleep_is_told_with_who_called_it_and_its_promise_is_kept(*, device: bool) -> None:
+    slow, fast = sleeping(5_000 * US, device=device), sleeping(0, device=device)
+    report = answered(slow)
+    found = report.findings[0]
+    assert (found.cause, found.where.function) == ("input-output", "train.py(9): load_batch")
+    assert "<built-in function sleep>" in found.summary
+    assert "interpreter" not in {one.cause for one in report.findings}
+    action = next(one for one in found.actions if one.action == "block-instead")
+    gain = slow.end / fast.end
+    assert action.speedup[0] <= gain <= 1.01 * action.speedup[1]
+    # Nothing is promised beyond the work that is left.
+    assert action.speedup[1] <= 1.05 * gain
+    use = next(one for one in report.operators if one.name == "<built-in function sleep>")
+    assert use.caller == "train.py(9): load_batch"
+    assert not answered(fast).findings
+
+
+def test_a_trace_of_python_functions_is_headed_by_the_one_that_takes_most() -> None:
+    events = [
+        (HOST, "python", "main (app.py:8)", 0, 1_000 * US), (HOST, "python", "work (app.py:2)", 10 * US, 610 * US),
+        (HOST, "python", "wait (app.py:6)", 620 * US, 990 * US), (HOST, "python", "time.sleep", 625 * US, 985 * US),
+    ]  # fmt: skip
+    report = report_of(Profile(format="chrome", files=("trace.json",), timeline=timeline_of(events)))
+    assert [(one.cause, one.where.function, round(one.share, 2)) for one in report.findings] == [
+        ("interpreter", "work (app.py:2)", 0.64), ("input-output", "wait (app.py:6)", 0.36),
+    ]  # fmt: skip

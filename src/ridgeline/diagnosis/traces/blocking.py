@@ -15,10 +15,12 @@ _CALLS = (
     rf"{_SLEEPS}|recv(?:_into|from|from_into|msg|mmsg)?|recv_bytes|p?readv?(?:64)?|readinto1?|readline|readlines|send(?:all|to|msg|file)?|connect|accept4?"
     r"|p?select6?|p?poll|epoll_p?wait|kevent|waitpid|wait[34]|fsync|fdatasync|do_handshake|getaddrinfo|input"
 )
-#: `<built-in method time.sleep>`, `<built-in function sleep>`, `<method 'recv' of '_socket.socket' objects>`, `<built-in method poll of select.poll …>`.
+#: `<built-in method time.sleep>`, `<built-in function sleep>`, `<method 'recv' of '_socket.socket' objects>`, `<built-in method poll of …>`.
 _BUILT_IN = re.compile(rf"^<(?:built-in )?(?:method|function) '?(?:[\w.]+\.)?(?:{_CALLS})'?[ >]")
 #: `sleep`, `time.sleep`, `socket.recv`, `__libc_recv`, `__GI___clock_nanosleep`, `do_sys_poll`, `epoll_wait@@GLIBC_2.3.2`.
-_PLAIN = re.compile(rf"^(?:(?:time|_?socket|select|posix|os|_?ssl|_io)\.)?(?:__x64_|do_)?(?:sys_)?_*(?:GI_|libc_)?_*(?:{_CALLS})(?:_nocancel)?(?:@.*)?$")
+_PLAIN = re.compile(
+    rf"^(?:(?:time|_?socket|select|posix|os|_?ssl|_io)\.)?(?:__x64_|do_)?(?:sys_)?_*(?:GI_|libc_)?_*(?:{_CALLS})(?:_nocancel)?(?:@.*)?$"
+)
 _SLEEPING = re.compile(rf"(?:^|[\s'._]){_SLEEPS}(?:$|[\s'>@_])")
 #: Files of the standard library whose functions do nothing but wait, where a sampler shows no built-in ones.
 _WAITING_FILES = re.compile(r"(?:^|/)(?:selectors|socket|ssl|subprocess|multiprocessing/connection)\.py$")

@@ -14,7 +14,7 @@ import msgspec
 from ridgeline.core import ReadReport, TraceFinding
 
 from .functions import functions
-from .host import between_operators, cold_start, outside, polling, starting_up, taking_turns
+from .host import between_operators, blocked, cold_start, outside, polling, python_alone, starting_up, taking_turns
 from .kernels import kernel_findings
 from .placed import conversions, handoffs
 from .seen import Seen
@@ -40,6 +40,8 @@ RULES: tuple[Rule, ...] = (
     between_operators,
     taking_turns,
     polling,
+    blocked,
+    python_alone,
     starting_up,
     conversions,
     handoffs,
@@ -128,9 +130,11 @@ def _healthy(seen: Seen) -> bool | None:
     walls = [
         (sum(row.total_s for row in table.rows), table.wall_s) for table in report.tables if table.per_call and not table.nested and table.wall_s
     ]
-    if walls and report.partitions is None:
+    if walls:
         inside_s, wall_s = max(walls, key=lambda pair: pair[1])
-        return True if inside_s / wall_s >= _BUSY else None
+        # One piece that leaves a good part of the wall to something else is not all that a call does.
+        if report.partitions is None or inside_s / wall_s < _BUSY:
+            return True if inside_s / wall_s >= _BUSY else None
     if report.partitions is not None and report.partitions.nodes:
         return True if report.partitions.runs == 1 else None
     return None

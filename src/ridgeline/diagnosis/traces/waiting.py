@@ -13,6 +13,7 @@ from ridgeline.core import Evidence, Gap, TraceFinding, Where
 from ridgeline.core.units import format_quantity, format_share
 
 from ..causes.unexplained import UNKNOWN
+from .blocking import blocks
 from .seen import LEAST, Fix, Seen, called, counted, of_all
 
 __all__ = ["before_and_after", "exposed", "imbalance", "unexplained", "waiting"]
@@ -80,11 +81,17 @@ def waiting(seen: Seen) -> Iterator[TraceFinding]:
     ahead = _ahead(seen)
     yield from _synchronising(seen, ahead)
     yield from _issuing(seen, ahead)
-    idle_s = _left(seen, _PYTHON.because, ahead)
+    # A call that blocks is no Python that runs: it is told as what it is.
+    idle_s = max(0.0, _left(seen, _PYTHON.because, ahead) - _in_blocking(seen))
     if idle_s / seen.device_s >= LEAST:
         yield _waits(seen, _PYTHON, idle_s, ahead)
     yield from _copying(seen)
     yield from _input(seen)
+
+
+def _in_blocking(seen: Seen) -> float:
+    """Idle time, of the gaps that are listed, in which the host is in a call that blocks."""
+    return sum(gap.duration_s * gap.covered_share for gap in seen.report.gaps if gap.because == "python" and blocks(gap.activity))
 
 
 def before_and_after(seen: Seen) -> Iterator[TraceFinding]:
@@ -97,7 +104,7 @@ def before_and_after(seen: Seen) -> Iterator[TraceFinding]:
     last_s = max(device.start_s + device.window_s for device in seen.report.devices)
     found: dict[str, float] = {}
     for piece in path.pieces:
-        if piece.label == "python" and (piece.start_s + piece.duration_s <= first_s or piece.start_s >= last_s):
+        if piece.label == "python" and not blocks(piece.name) and (piece.start_s + piece.duration_s <= first_s or piece.start_s >= last_s):
             found[piece.name] = found.get(piece.name, 0.0) + piece.duration_s
     python_s = sum(found.values())
     share = python_s / seen.window_s
