@@ -12,7 +12,8 @@ from ridgeline.diagnosis.traces.blocking import blocks, sleeps
     [
         "<built-in method time.sleep>", "<built-in function sleep>", "<method 'recv' of '_socket.socket' objects>", "time.sleep", "socket.recv",
         "sleep", "<built-in method poll of select.poll object at 0x7f10>", "<method 'readinto' of '_io.BufferedReader' objects>",
-        "<built-in method posix.waitpid>", "__libc_recv", "__GI___clock_nanosleep", "clock_nanosleep", "epoll_wait@@GLIBC_2.3.2", "__x64_sys_read", "hrtimer_nanosleep", "do_sys_poll",
+        "<built-in method posix.waitpid>", "__libc_recv", "__GI___clock_nanosleep", "clock_nanosleep", "epoll_wait@@GLIBC_2.3.2",
+        "__x64_sys_read", "hrtimer_nanosleep", "do_sys_poll",
     ],
 )  # fmt: skip
 def test_calls_that_wait_for_something_outside(name: str) -> None:

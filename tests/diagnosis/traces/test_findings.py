@@ -369,6 +369,10 @@ def test_python_functions_that_take_most_are_the_interpreter_and_nothing_of_it_i
     assert all(action.speedup[0] == 1.0 for action in found.actions)
     assert max(action.speedup[1] for action in found.actions) <= 1 / 0.3
     assert found.actions[0].median_after_s[1] == pytest.approx(2.0)
+    # A sampler of Python alone does not tell the function from the native code that it calls.
+    (sampled,) = findings_of(profiled(frame("work", 0.7, "app.py"), frame("load", 0.3, "app.py"), measure="samples", unit="count"))[0]
+    assert "100.0% of the sampled time goes to Python functions and the native code that they call" in sampled.summary
+    assert sampled.actions[0].median_after_s is None
     # What every program in Python has is none.
     assert causes(profiled(frame("work", 0.3, "app.py"), frame("<built-in method builtins.sum>", 0.7))) == []
     # Frames of the interpreter itself say it better.

@@ -144,15 +144,16 @@ def _python(seen: Seen) -> Iterator[TraceFinding]:
         return
     top = max(found, key=lambda use: use.own_share)
     took_s = sum(use.own for use in found) if seen.report.unit == "s" else None
-    said = in_python(share, took_s, _placed(top), top.own_share, _of(seen))
+    said = in_python(share, took_s, _placed(top), top.own_share, _of(seen), alone=_tells_native(seen))
     where = Where(function=top.function, file=top.file, line=top.line)
     yield seen.finding("interpreter", "latency", where, share, said, _evidence(seen, found), PYTHON_FIXES, base=_whole(seen))
 
 
-def in_python(share: float, took_s: float | None, top: str, top_share: float, of: str = "time") -> str:
-    """How it is said that Python functions themselves take so much of the time, most of them `top`."""
+def in_python(share: float, took_s: float | None, top: str, top_share: float, of: str = "time", *, alone: bool = True) -> str:
+    """How it is said that Python functions take so much of the time, most of it `top`; `alone`: without what they call in native code."""
     took = f" ({format_quantity(took_s, 's')})" if took_s is not None else ""
-    return f"{format_share(share)} of the {of}{took} goes to Python functions themselves, most of it to {top}: {format_share(top_share)}"
+    what = "Python functions themselves" if alone else "Python functions and the native code that they call"
+    return f"{format_share(share)} of the {of}{took} goes to {what}, most of it to {top}: {format_share(top_share)}"
 
 
 def waiting_fixes(names: Sequence[str], share: float) -> tuple[Fix, ...]:
@@ -167,10 +168,16 @@ def waiting_fixes(names: Sequence[str], share: float) -> tuple[Fix, ...]:
 
 def _of(seen: Seen) -> str:
     """What a share is of, in words."""
-    measure = seen.report.measure
-    if re.search("cpu", measure, re.IGNORECASE):
+    if _WORKING.search(seen.report.measure):
         return "CPU time"
-    return "time" if seen.report.unit == "s" else measure or "samples"
+    return "time" if seen.report.unit == "s" else "sampled time"
+
+
+def _tells_native(seen: Seen) -> bool:
+    """Whether what Python calls in native code has frames of its own: of samplers of Python alone it is in the function that called it."""
+    return seen.report.format == "cprofile" or any(
+        use.function.startswith(("<built-in", "<method")) or use.file == "<built-in>" for use in seen.report.frames
+    )
 
 
 def _seconds(seen: Seen, found: Sequence[FrameUse]) -> str:
@@ -186,7 +193,7 @@ def _whole(seen: Seen) -> tuple[float, str]:
     """Seconds of all weight, and what it is; weights that are no seconds promise none."""
     top = max(seen.report.frames, key=lambda use: use.own_share)
     whole_s = top.own / top.own_share if seen.report.unit == "s" and top.own_share > 0 else 0.0
-    return whole_s, f"the {_of(seen)}" if seen.report.window_s is None else f"the {_of(seen)} that was sampled"
+    return whole_s, f"the {_of(seen)}"
 
 
 def _evidence(seen: Seen, found: Sequence[FrameUse]) -> list[Evidence]:

@@ -177,7 +177,7 @@ def starting_up(seen: Seen) -> Iterator[TraceFinding]:
     A program that goes on does so once, and is judged by its iterations.
     """
     path = seen.report.critical_path
-    if path is None or not seen.knows_path or not seen.report.devices or seen.steady_s:
+    if path is None or not seen.knows_path or not seen.report.devices or seen.steady_s or seen.window_s <= 0:
         return
     first_s = min(device.start_s for device in seen.report.devices)
     calls = [piece for piece in path.pieces if piece.start_s < first_s and _begins(seen, piece)]
@@ -209,7 +209,7 @@ def _begins(seen: Seen, piece: PathPiece) -> bool:
 def outside(seen: Seen) -> Iterator[TraceFinding]:
     """One call on the path that takes much of the window before devices have work or after it: whether it must, nothing tells."""
     path = seen.report.critical_path
-    if path is None or not seen.knows_path or not seen.report.devices or seen.steady_s:
+    if path is None or not seen.knows_path or not seen.report.devices or seen.steady_s or seen.window_s <= 0:
         return
     first_s = min(device.start_s for device in seen.report.devices)
     last_s = max(device.start_s + device.window_s for device in seen.report.devices)
@@ -231,7 +231,7 @@ def outside(seen: Seen) -> Iterator[TraceFinding]:
 
 def _blocking(seen: Seen) -> list[OperatorUse]:
     """Calls on the path that wait for something outside the program, the one with most time there first; none where no path is known."""
-    if not seen.knows_path:
+    if not seen.knows_path or seen.window_s <= 0:
         return []
     found = [use for use in seen.report.operators if use.on_path_s > 0 and use.kind not in ("operator", "input") and blocks(use.name)]
     return sorted(found, key=lambda use: -use.on_path_s)
@@ -265,7 +265,7 @@ def blocked(seen: Seen) -> Iterator[TraceFinding]:
 def python_alone(seen: Seen) -> Iterator[TraceFinding]:
     """A trace of function calls, with no operator and no device: the part of the path that Python functions take themselves."""
     report = seen.report
-    if report.devices or not seen.knows_path or any(use.kind == "operator" for use in report.operators):
+    if report.devices or not seen.knows_path or seen.window_s <= 0 or any(use.kind == "operator" for use in report.operators):
         return
     found = [use for use in report.operators if use.kind == "python" and ".py" in use.name and use.on_path_s > 0]
     took_s = sum(use.on_path_s for use in found)

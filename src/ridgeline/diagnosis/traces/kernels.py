@@ -75,9 +75,8 @@ class _Kernel:
 
     def counted(self, name: str, unit: str = "1") -> Evidence:
         """A figure as evidence."""
-        return Evidence(
-            name=name, quantity=Quantity.exact(self.figures[name], unit, source="counted", origin=f"counters of {self.launches} launches")
-        )
+        origin = "counters of one launch" if self.launches == 1 else f"counters of {self.launches} launches"
+        return Evidence(name=name, quantity=Quantity.exact(self.figures[name], unit, source="counted", origin=origin))
 
     def evidence(self, *names: str) -> tuple[Evidence, ...]:
         """Figures as evidence, those that there are."""

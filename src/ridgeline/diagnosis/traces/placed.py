@@ -42,7 +42,7 @@ def conversions(seen: Seen) -> Iterator[TraceFinding]:
     where = Where(operator=largest.numerator_of.rpartition("such as ")[2] or None, lane=largest.name.rpartition(_CONVERTING)[2])
     made_of = ", ".join(f"{format_quantity(figure.numerator, 's')} {figure.name}" for figure in found)
     evidence = of_all("conversions", part_s, whole_s, f"{made_of}: {largest.numerator_of}")
-    path = seen.path_share(("compute", "copy")) if seen.report.devices else 1.0
+    path = seen.path_share(("compute", "copy") if seen.report.devices else ("operator", "runtime", "python", "other"))
     part = seen.device_part if seen.report.devices else 1.0
     yield _converting(seen, where, min(1.0, part_s / whole_s), f"{called(where.operator or '')} and the like", evidence, path, part=part)
 
