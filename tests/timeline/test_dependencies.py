@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from ridgeline.timeline.critical_path import path_of
+from ridgeline.core import Track
+from ridgeline.timeline.critical_path import LABELS, path_of
 from ridgeline.timeline.dependencies import graph_of
 from ridgeline.timeline.replay import what_if
 
 from .building import HOST, stream, timeline_of
 
 STREAM = stream(7)
+WORKER = Track(name="thread 2", role="thread", process="1", thread="2")
 
 
 def test_a_copy_of_no_length_at_the_end_of_the_call_that_waits_for_it_contradicts_nothing() -> None:
@@ -54,3 +57,17 @@ def test_what_passes_on_a_thread_is_not_what_it_waits_for() -> None:
     deps = graph_of(timeline_of(rows, [(0, 1, "launch"), (1, 2, "wait")]))
     assert deps.segments.event.tolist() == [0, -1, 2, 3]
     assert deps.counted.tolist() == [2, 2, 0, 4]
+
+
+@pytest.mark.parametrize("mark", [[], [(WORKER, "other", "mark", 12, 12)], [(WORKER, "other", "mark", 15, 15)]])
+def test_a_thread_that_begins_with_an_event_of_no_length_goes_on_where_another_stopped_as_well(mark: list[tuple[Track, str, str, int, int]]) -> None:
+    rows = [(HOST, "operator", "call", 0, 10), *mark, (WORKER, "operator", "work", 15, 40)]
+    deps = graph_of(timeline_of(rows))
+    path = path_of(deps)
+    known = path.label != LABELS.index("unexplained")
+    assert list(zip(path.start[known].tolist(), path.end[known].tolist(), strict=True)) == [(0, 10), (15, 40)]
+
+
+def test_a_mark_at_the_end_of_an_idle_thread_holds_nothing_up() -> None:
+    rows = [(HOST, "operator", "call", 0, 20), (HOST, "operator", "rest", 35, 40), (WORKER, "other", "mark", 2, 2), (WORKER, "other", "mark", 39, 39)]
+    assert what_if(timeline_of(rows), "call", 2).after_s == pytest.approx(30e-9)

@@ -18,7 +18,7 @@ _HEADER = re.compile(
     r"(?P<time>\d+\.\d+): +(?:(?P<period>\d+) +)?(?P<event>[^ ]+):(?: +(?P<rest>.*))?"
 )
 _TIME = re.compile(r"\d+\.\d+:")
-_TIME_IN = re.compile(r"[0-9]\.[0-9]+: ")
+_TIME_IN = re.compile(r"\d\.\d+: ")
 _IDS = re.compile(r"(-?\d+)(?:/(-?\d+))?")
 _CPU = re.compile(r"\[\d+\]")
 

@@ -131,13 +131,15 @@ def _left_out(found: TimelineDifference) -> Section | None:
 
 def _headline(found: TimelineDifference) -> str:
     a_s, b_s = (format_cell(seconds(one)) for one in found.window_s)
-    spans = f"{a_s} → {b_s} for one {found.per}"
-    first = f"; most of all {found.rows[0].name} {found.rows[0].change}" if found.rows and found.verdict in ("faster", "slower") else ""
+    spans = f"{a_s} → {b_s} " + ("from one iteration to the next" if found.per == "iteration" else f"for one {found.per}")
+    sure = next((row for row in found.rows if row.change != "inconclusive"), None)
+    first = f"; most of all {sure.name} {sure.change}" if sure is not None else ", and of no single name it is sure that it changed"
+    doubt = "chance may explain what differs" if found.per == "iteration" else "one window each has no scatter; marks of iterations would give it"
     return {
         "faster": f"B is faster: {spans}{first}.",
         "slower": f"B is slower: {spans}{first}.",
         "same": f"No difference beyond noise: {spans}.",
-        "inconclusive": f"It cannot be told which is faster: {spans}.",
+        "inconclusive": f"It cannot be told which is faster: {spans}; {doubt}.",
         "incomparable": "These are no two traces of one program.",
     }[found.verdict]
 

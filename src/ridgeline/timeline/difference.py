@@ -7,7 +7,8 @@ the mean of its calls.
 
 A name grew or shrank if the rank interval of its ratio leaves out 1, if Welch's test of the logarithms still stands among all names that were
 compared (false discoveries below 5 %), and if it is by 3 % or more: two recordings are two runs, and what differs from run to run is in neither. A
-name that takes too little of the window to matter is neutral; one with too few or too scattered values is inconclusive.
+name that takes too little of the window to matter is neutral; one with too few or too scattered values is inconclusive. Addresses in names differ
+from run to run and are left out; the time of an iteration in which no event runs has a row of its own, since what fills it was not recorded.
 
 Sources: B. Welch, Biometrika 34, 1947; Y. Benjamini, Y. Hochberg, J. R. Statist. Soc. B 57, 1995; ranks as in `stats.robust`.
 """
@@ -15,6 +16,7 @@ Sources: B. Welch, Biometrika 34, 1947; Y. Benjamini, Y. Hochberg, J. R. Statist
 from __future__ import annotations
 
 import math
+import re
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,6 +27,7 @@ from ridgeline.stats import hodges_lehmann_shift, least_processes
 
 from .events import events_of, is_kind, links_of, window_of
 from .frame_changes import common_stacks, functions_difference
+from .intervals import covered_before, merge
 from .iterations import iteration_spans, iterations
 from .nesting import own_ticks
 
@@ -42,6 +45,10 @@ _LEAST_SHARE = 1e-3
 _FALSE_DISCOVERIES = 0.05
 #: Values of a side that are compared (ranks are pairwise), and rows that are listed.
 _MOST_VALUES, _MOST_ROWS = 100, 500
+#: Addresses of objects in the names of functions.
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
+#: The row of the time of iterations in which no event runs.
+_NOTHING = ("no event runs", "idle")
 #: Below this part of names and of time in common two recordings are of different programs.
 _LEAST_COMMON = 0.1
 
@@ -174,8 +181,9 @@ def _side(t: Timeline, steps: tuple[NDArray[np.int64], NDArray[np.int64]] | None
         inside = (step >= 0) & (moment[at] < steps[1][np.maximum(step, 0)])
         at, step, outside = at[inside], step[inside], int((~inside).sum())
     kinds = len(EVENT_KINDS)
-    used, group = np.unique(events.name[at].astype(np.int64) * kinds + events.kind[at], return_inverse=True)
-    names = [(t.strings[code // kinds], EVENT_KINDS[code % kinds]) for code in used.tolist()]
+    strings, named = _without_addresses(t)
+    used, group = np.unique(named[events.name[at]] * kinds + events.kind[at], return_inverse=True)
+    names = [(strings[code // kinds], EVENT_KINDS[code % kinds]) for code in used.tolist()]
     calls = np.bincount(group, minlength=len(used))
     total = np.zeros(len(used), dtype=np.int64)
     np.add.at(total, group, ticks[at])
@@ -184,15 +192,31 @@ def _side(t: Timeline, steps: tuple[NDArray[np.int64], NDArray[np.int64]] | None
     own = np.asarray(ticks[at] * t.tick_s, dtype=np.float64)
     keep = seconds >= _LEAST_SHARE * float(lengths.sum()) / 10
     values = _by_call(group, own, keep) if steps is None else _by_step(group, step, own, keep, len(steps[0]))
-    return _Side(
+    units = 1 if steps is None else len(steps[0])
+    side = _Side(
         calls=dict(zip(names, calls.tolist(), strict=True)),
         seconds=dict(zip(names, seconds.tolist(), strict=True)),
         values={names[number]: found for number, found in values.items()},
-        units=1 if steps is None else len(steps[0]),
+        units=units,
         window_s=float(np.median(lengths)),
         lengths=lengths,
         outside=outside,
     )
+    if steps is None or not len(lengths):
+        return side
+    # Where nothing runs is a row as well: what fills it was not recorded.
+    counts = np.flatnonzero(~is_kind(events, "annotation", "iteration", "profiler"))
+    covered = merge(events.start[counts], events.end[counts])
+    idle = lengths - np.diff(covered_before(covered, steps[0])) * t.tick_s
+    side.calls[_NOTHING], side.seconds[_NOTHING], side.values[_NOTHING] = units, float(idle.mean()) * units, idle
+    return side
+
+
+def _without_addresses(t: Timeline) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """(names without addresses of objects, the number of each string of the timeline among them)."""
+    plain = [_ADDRESS.sub("0x…", text) if "0x" in text else text for text in t.strings]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(plain))}
+    return tuple(numbers), np.array([numbers[text] for text in plain], dtype=np.int64)
 
 
 def _periods_s(t: Timeline, steps: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Floats:

@@ -279,17 +279,40 @@ def handoffs(scene: Scene, explained: Flags) -> Edges:
     goes_on = np.flatnonzero(busy & (fresh | np.concatenate(([True], ~busy[:-1]))))
     goes_on = goes_on[~_begins_with(scene, explained, goes_on)]
     idle_since = np.where(fresh[goes_on], NEVER, _stop_before(seg, stops, goes_on))
+    target, start = seg.event[goes_on].astype(np.int64), seg.start[goes_on]
+    marks, since = _outer_marks(scene, explained)
+    idle_since = np.concatenate((idle_since, since))
+    target, start = np.concatenate((target, marks)), np.concatenate((start, events.start[marks]))
+    track: Ints = events.track[target].astype(np.int64)
     order = np.lexsort((-seg.track[stops], seg.end[stops], group[seg.track[stops]]))
     stops = stops[order]
     of = group[seg.track[stops]]
-    found = last_at(of, seg.end[stops], group[seg.track[goes_on]], seg.start[goes_on])
+    found = last_at(of, seg.end[stops], group[track], start)
     fits = found >= 0
-    goes_on, idle_since, stop = goes_on[fits], idle_since[fits], stops[found[fits]]
-    fits = (group[seg.track[stop]] == group[seg.track[goes_on]]) & (seg.end[stop] > idle_since) & (seg.track[stop] != seg.track[goes_on])
-    source, target = seg.event[stop[fits]], seg.event[goes_on[fits]]
+    target, start, track, idle_since, stop = target[fits], start[fits], track[fits], idle_since[fits], stops[found[fits]]
+    fits = (group[seg.track[stop]] == group[track]) & (seg.end[stop] > idle_since) & (seg.track[stop] != track)
+    source, target, start, ended = seg.event[stop[fits]], target[fits], start[fits], seg.end[stop[fits]]
     # The stretch that ends is not always the innermost event's own end: only boundaries that are there can be spoken of.
-    fits = (events.end[source] == seg.end[stop[fits]]) & (events.start[target] == seg.start[goes_on[fits]])
+    fits = (events.end[source] == ended) & (events.start[target] == start)
     return edges(2 * source[fits] + 1, 2 * target[fits], "handoff", assumed=True)
+
+
+def _outer_marks(scene: Scene, explained: Flags) -> tuple[Ints, Ints]:
+    """Events of no length, which are in no segment, that are the first or the last of their thread, and since when it was idle before them.
+
+    Not those of which it is known what they waited for.
+    """
+    at = np.flatnonzero(scene.host)
+    track, start, end = (column[at] for column in (scene.events.track, scene.events.start, scene.events.end))
+    begun, ended = np.lexsort((-end, start, track)), np.lexsort((-start, end, track))
+    first = begun[np.unique(track[begun], return_index=True)[1]]
+    last = ended[len(ended) - 1 - np.unique(track[ended][::-1], return_index=True)[1]]
+    idle_since = np.full(len(scene.t.tracks), NEVER, dtype=np.int64)
+    np.maximum.at(idle_since, scene.segments.track, scene.segments.end)
+    idle_since = np.concatenate((np.full(len(first), NEVER), idle_since[track[last]]))
+    event = np.concatenate((first, last))
+    fits = (end[event] == start[event]) & ~explained[at[event]] & (idle_since < start[event])
+    return at[event[fits]], idle_since[fits]
 
 
 def _begins_with(scene: Scene, chosen: Flags, segments: Ints) -> Flags:

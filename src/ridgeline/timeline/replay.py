@@ -181,7 +181,7 @@ def what_if(
     if factor is not None and not 0 < factor < float("inf"):
         raise UsageError("a factor above zero, or none", found=repr(factor), remedy="say how many times faster, such as 2")
     deps = graph_of(t) if deps is None else deps
-    if factor is not None and factor < 1 and deps.window[1] + float(deps.delay.sum(dtype=np.float64)) / factor >= _LATEST:
+    if factor is not None and factor < 1 and deps.window[1] + _total(deps) / factor >= _LATEST:
         raise UsageError("a factor with which times fit 62 bits of ticks", found=repr(factor), remedy="say how many times faster, such as 2")
     chosen = chosen_events(t, names, kinds=kinds) if chosen is None else chosen
     if not nested and chosen.any() and not (chosen & (deps.host | deps.device)).any():
@@ -207,6 +207,11 @@ def what_if(
         high_s=max(others) * t.tick_s,
         nested=nested,
     )
+
+
+def _total(deps: Dependencies) -> float:
+    """Ticks of all work and of all threads, as a float: no path takes longer."""
+    return float(deps.delay.sum(dtype=np.float64)) + float(deps.counted.sum(dtype=np.float64))
 
 
 def _lag_without(deps: Dependencies) -> Ints:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import queue
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import pytest
 
@@ -132,6 +136,20 @@ def test_who_has_ended_is_not_waited_for():
         process.wait()
     (tally,) = recorder.tallies
     assert [(key[:2], found.calls, found.total_s) for key, found in tally.sums.items()] == [(("process", "subprocess.Popen.wait"), 1, 1.0)]
+
+
+def test_a_function_in_the_place_of_the_class_of_processes_is_left_alone(monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", functools.partial(subprocess.Popen, close_fds=True))
+    with Recorder() as recorder, Wrapping(recorder):
+        subprocess.run(["true"], check=True)
+
+
+def test_what_fails_to_be_wrapped_leaves_nothing_wrapped(monkeypatch):
+    before = threading.Lock, time.sleep
+    monkeypatch.setattr(queue, "SimpleQueue", None)
+    with pytest.raises(TypeError), Wrapping(Recorder()):
+        pass
+    assert (threading.Lock, time.sleep) == before
 
 
 def test_waits_in_turn_are_counted_and_told_from_waits_until(waits_of):

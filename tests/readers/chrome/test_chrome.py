@@ -229,6 +229,21 @@ def test_an_event_orders_two_streams(tmp_path: Path) -> None:
     assert {link for link in links(read(tmp_path, document(*contradicting))) if link[0] == "signal"} == set()
 
 
+def test_a_queue_of_an_mtia_waits_for_the_event_of_its_number_in_the_queue_that_it_names(tmp_path: Path) -> None:
+    def piece(name: str, ts: float, dur: float, stream: int, **more: Any) -> dict[str, Any]:
+        return work(name, ts, dur, None, stream=stream, cat="mtia_ccp_events", **more)
+
+    events = [
+        piece("first", 0, 4, 102), piece("event_record", 4, 1, 102, seq_num=6), piece("second", 5, 5, 102), piece("other", 0, 10, 103),
+        piece("event_record", 10.5, 1, 103, seq_num=7), piece("event_record", 10.5, 1, 102, seq_num=7), piece("late", 12, 9, 102),
+        piece("event_wait", 2, 9, 111, wait_on_stream=102, seq_num=7), piece("merge", 12, 5, 111),
+    ]  # fmt: skip
+    assert links(read(tmp_path, document(*events))) == {("wait", "second", "event_wait")}
+    # An event that was never recorded, and one that was recorded after the wait for it had ended behind work that was not done.
+    for unknown in ([*events[:5], *events[6:]], [*events[:2], piece("second", 5, 7, 102), piece("event_record", 12, 1, 102, seq_num=7), *events[6:]]):
+        assert links(read(tmp_path, document(*unknown))) == set()
+
+
 def test_kernels_before_their_launch_are_a_skew_and_no_delay(tmp_path: Path) -> None:
     profile = read(tmp_path, document(call("l", 30, 5, 1), work("k", 20, 10, 1), call("l", 50, 5, 2), work("k", 41, 10, 2)))
     said = next(warning for warning in profile.warnings if warning.code == "clock-skew")

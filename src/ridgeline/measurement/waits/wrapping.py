@@ -61,11 +61,21 @@ class Wrapping:
         self.locks = WatchedLocks(recorder)
 
     def __enter__(self) -> Wrapping:
+        try:
+            self._put_on()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _put_on(self) -> None:
         self._replace(threading, "Lock", self.locks.lock)
         self._replace(threading, "RLock", self.locks.rlock)
         self._replace(time, "sleep", self._sleep(time.sleep))
         self._replace(queue, "SimpleQueue", self._simple_queue())
-        self._replace(subprocess.Popen, "wait", self._wait(subprocess.Popen.wait))
+        # A program may have put a function in the class's place.
+        if isinstance(subprocess.Popen, type):
+            self._replace(subprocess.Popen, "wait", self._wait(subprocess.Popen.wait))
         for pool in ("ThreadPoolExecutor", "ProcessPoolExecutor"):
             kind = getattr(concurrent.futures, pool, None)
             if kind is not None:
@@ -73,7 +83,6 @@ class Wrapping:
         for name in ("result", "exception"):
             self._replace(concurrent.futures.Future, name, self._result(getattr(concurrent.futures.Future, name)))
         self.cover()
-        return self
 
     def cover(self) -> None:
         """Put stopwatches on what has been imported since."""

@@ -23,7 +23,7 @@ from .columns import Columns, Slot
 from .events import ABSENT
 from .flows import Spans
 from .kineto import CLASSES, KIND, kind_of_name
-from .launches import FLOW, SIGNAL, WAIT, Links, Recorded, linked
+from .launches import FLOW, SIGNAL, WAIT, Links, Recorded, event_waits, linked
 from .matching import Groups
 from .pairs import Marked, paired
 from .times import LONGEST_NS
@@ -202,13 +202,18 @@ class Built:
             calls = ~on_device
         syncs = np.flatnonzero((kind == KIND["sync"]) & ~on_device)
         work = np.flatnonzero(np.isin(kind, _WORK) & on_device)
-        links, skew, unlinked, waiting = linked(Recorded(
+        recorded = Recorded(
             start=rows["start"], end=rows["start"] + rows["duration"], track=rows["slot"].astype(np.int64), process=self._places()[rows["slot"]],
             correlation=self._full("correlation"),
             external=self._full("external"), calls=np.flatnonzero(calls), work=work,
             operators=np.flatnonzero(kind == KIND["operator"]), waits=np.flatnonzero(kind == KIND["wait"]), syncs=syncs,
             **self._syncs(syncs), to_host=self._to_host(work), absent=ABSENT,
-        ))  # fmt: skip
+        )  # fmt: skip
+        links, skew, unlinked, waiting = linked(recorded)
+        if "waits_for" in self._sparse:
+            said = (self._full(name) for name in ("waits_for", "recorded_on", "sequence"))
+            events = event_waits(recorded, np.flatnonzero((kind == KIND["sync"]) & on_device), *said)
+            links = Links(*(np.concatenate(pair) for pair in zip(links, events, strict=True)))
         kind[waiting] = KIND["wait"]
         if skew.early:
             longest = format_quantity(skew.longest * _TICK_S, "s")

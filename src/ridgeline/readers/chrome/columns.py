@@ -37,7 +37,7 @@ _UNUSED = {
     "N": "objects", "D": "objects", "O": "objects", "P": "samples", "": "no phase", _FOUND: "findings, gaps and the path that ridgeline wrote",
 }  # fmt: skip
 _UNIT = re.compile(r"^([A-Z]+) (\d+)$")
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,30}")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,80}")
 _STREAM = re.compile(r"^stream\s*#?\s*(?=\d)", re.IGNORECASE)
 Ints = NDArray[np.int64]
 
@@ -338,6 +338,11 @@ class Columns:
             self._keep("sync_kind", rows, np.array([self.names[each.sync_kind] if each.sync_kind is not None else ABSENT for each in args]))
             self._keep("record", rows, self._identifiers(args, "record"))
             self._keep("wait_stream", rows, np.array([self.names[each.wait_stream] if each.wait_stream != ABSENT else ABSENT for each in args]))
+        sequence = self._identifiers(args, "sequence")
+        if (sequence != ABSENT).any():
+            self._keep("sequence", rows, sequence)
+            self._keep("recorded_on", rows, self._identifiers(args, "stream"))
+            self._keep("waits_for", rows, self._identifiers(args, "wait_stream"))
 
     def _device_slots(self, args: list[Args], lane: NDArray[np.int32]) -> NDArray[np.int32]:
         lanes, slots = self.lanes.all, self.slots
@@ -421,7 +426,7 @@ class Columns:
             value = event.id2.everywhere
             if value is None:
                 value, process = event.id2.local, lane.process
-        if type(value) is not int:
+        if type(value) is not int or value == ABSENT:
             text = as_text(value)
             value = int(text) if _WHOLE.fullmatch(text) else text
         key = (lane.category, value, "" if event.scope is None else as_text(event.scope), process, name)

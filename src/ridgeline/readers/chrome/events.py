@@ -49,6 +49,7 @@ class Args(msgspec.Struct, gc=False, kw_only=True):
     sync_kind: Scalar = msgspec.field(name="cuda_sync_kind", default=None)
     record: Scalar = msgspec.field(name="wait_on_cuda_event_record_corr_id", default=ABSENT)
     wait_stream: Scalar = msgspec.field(name="wait_on_stream", default=ABSENT)
+    sequence: Scalar = msgspec.field(name="seq_num", default=ABSENT)
     name: Scalar = None
     labels: Scalar = None
     size: Scalar = ABSENT

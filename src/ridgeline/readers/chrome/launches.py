@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .matching import Groups
 
-__all__ = ["LAUNCH", "SIGNAL", "WAIT", "Links", "Recorded", "Skew", "linked"]
+__all__ = ["LAUNCH", "SIGNAL", "WAIT", "Links", "Recorded", "Skew", "event_waits", "linked"]
 
 Ints = NDArray[np.int64]
 LAUNCH, WAIT, SIGNAL, FLOW = range(4)
@@ -249,3 +249,29 @@ def _signals(recorded: Recorded, begun: Ints) -> Links:
     source, target = work[source[both]], work[target[both]]
     agree = recorded.end[source] <= recorded.start[target]
     return Links(source[agree], target[agree], np.full(int(agree.sum()), SIGNAL))
+
+
+def event_waits(recorded: Recorded, syncs: Ints, waits_for: Ints, recorded_on: Ints, sequence: Ints) -> Links:
+    """From the last work before an event was recorded in its queue to the wait for it in another queue (MTIA: both are pieces of their queues).
+
+    Args:
+        recorded: the columns.
+        syncs: rows of records and waits.
+        waits_for, recorded_on, sequence: of each row of the file, `absent` if not said: the queue that a wait is for, the queue that a record or a
+            wait is in, and the number of the event in the queue that records it.
+    """
+    empty = np.empty(0, np.int64)
+    known = syncs[sequence[syncs] != recorded.absent]
+    waiting = waits_for[known] != recorded.absent
+    waits, records = known[waiting], known[~waiting]
+    if not len(waits) or not len(records) or not len(recorded.work):
+        return Links(empty, empty, empty)
+    # Device, queue and number of the event as one number.
+    columns = (recorded.process, np.where(waits_for == recorded.absent, recorded_on, waits_for), sequence)
+    event = np.unique(np.stack([column[known] for column in columns]), axis=1, return_inverse=True)[1].ravel()
+    found = Groups(event[~waiting], recorded.start[records]).latest_or_first(event[waiting], recorded.start[waits])
+    waits, record = waits[found >= 0], records[found[found >= 0]]
+    source = Groups(recorded.track[recorded.work], recorded.end[recorded.work]).latest(recorded.track[record], recorded.start[record])
+    waits, source = waits[source >= 0], recorded.work[source[source >= 0]]
+    agree = recorded.end[source] <= recorded.end[waits]
+    return Links(source[agree], waits[agree], np.full(int(agree.sum()), WAIT))

@@ -6,6 +6,7 @@ block is such a one; nothing of it is guessed, as each part of the text must dec
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from typing import NamedTuple
@@ -16,16 +17,21 @@ __all__ = ["Repeated", "repeated"]
 
 _PHASE = re.compile(rb'"ph"\s*:\s*"(.)"')
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
-#: How much of a block is looked at first, at either end, and how often each of its texts must stand there.
+#: How much of a block is looked at first, at either end, how often each of its texts must stand there, and how many they may be.
 _LOOKED_AT = 2048
-_TIMES = 50
+_TIMES, _MOST = 50, 1000
 
 
 class Repeated(NamedTuple):
-    """The distinct events in the order of the last of each: the array they make, which of the block's events the first of each is, and how many."""
+    """The first of each event in their order, then the last of each in theirs, which is what holds.
+
+    `text` is the array that they make; `places`, `numbers` and `times`: byte of each in the block's text, which of the block's events it is, and how
+    many it stands for.
+    """
 
     events: list[Event]
     text: bytes
+    places: tuple[int, ...]
     numbers: tuple[int, ...]
     times: tuple[int, ...]
 
@@ -38,15 +44,31 @@ def repeated(text: bytes) -> Repeated | None:
         return None
     parts = text[1:-1].split(between.group())
     counts = Counter(parts)
-    if len(counts) * _TIMES > len(parts):
+    # What looks like a cut within a part is one that was written otherwise, or lies within an event: the parts are no events then.
+    if len(counts) > _MOST or len(counts) * _TIMES > len(parts) or any(_BETWEEN.search(part) for part in counts):
         return None
-    last = list(dict.fromkeys(reversed(parts)))[::-1]
-    distinct = b"[" + between.group().join(last) + b"]"
+    return _decoded(parts, counts, between.group())
+
+
+def _decoded(parts: list[bytes], counts: Counter[bytes], between: bytes) -> Repeated | None:
+    last = {part: number for number, part in enumerate(parts)}
+    first = {part: len(parts) - 1 - number for number, part in enumerate(reversed(parts))}
+    again = sorted((number for part, number in last.items() if counts[part] > 1))
+    numbers = [*(first[part] for part in counts), *again]
+    text = b"[" + b",".join(_whole(parts, number) for number in numbers) + b"]"
     try:
-        events = decode_events(distinct)
+        events = decode_events(text)
     except (Ended, Fault):
         return None
-    # As many events as parts: no part was cut off inside of an event.
-    if len(events) != len(last) or any(event.ph != "M" for event in events):
+    # As many events as parts: none was cut off inside of an event.
+    if len(events) != len(numbers) or any(event.ph != "M" for event in events):
         return None
-    return Repeated(events, distinct, tuple(map(parts.index, last)), tuple(counts[part] for part in last))
+    reached = [0, *itertools.accumulate(map(len, parts))]
+    places = (max(1, reached[number] + number * len(between)) for number in numbers)
+    times = (*(max(1, counts[part] - 1) for part in counts), *(1 for _ in again))
+    return Repeated(events, text, tuple(places), tuple(numbers), times)
+
+
+def _whole(parts: list[bytes], number: int) -> bytes:
+    """A part with the brackets that cutting took from it."""
+    return (b"{" if number else b"") + parts[number] + (b"}" if number < len(parts) - 1 else b"")

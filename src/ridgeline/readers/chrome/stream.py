@@ -42,7 +42,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
         events: decoded; index: how many came before.
         text: the array they were decoded from.
         offset: byte of the unpacked file at which `text` begins.
-        places: byte of each event in the file where they were decoded one by one (and `text` was put together from them).
+        places: byte of each event in the file where `text` was put together from them: decoded one by one, or repeated.
         numbers, times: where events that repeat others were left out, which event of the block each is, and how many of it there are.
     """
 
@@ -62,8 +62,6 @@ class Block(msgspec.Struct, frozen=True, gc=False):
         event = f"event {self.index + (self.numbers[number] if self.numbers else number) + 1}"
         if self.places:
             return f"byte {self.places[number]}, {event}"
-        if self.numbers:
-            return event
         starts = [1, *(cut.end() for cut in _CUT.finditer(self.text))]
         if len(starts) == len(self.events):
             return f"byte {self.offset + starts[number]}, {event}"
@@ -228,8 +226,11 @@ class EventStream:
             return last
         return (yield from self._walked(last))
 
-    def _block(self, events: list[Event], text: bytes, numbers: tuple[int, ...] = (), times: tuple[int, ...] = ()) -> Block:
-        block = Block(events, self._count, text, self._offset - 1, numbers=numbers, times=times)
+    def _block(
+        self, events: list[Event], text: bytes, places: tuple[int, ...] = (), numbers: tuple[int, ...] = (), times: tuple[int, ...] = ()
+    ) -> Block:
+        offset = self._offset - 1
+        block = Block(events, self._count, text, offset, tuple(offset + place for place in places), numbers, times)
         self._count += len(block)
         return block
 
