@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import ridgeline.flows.diagnose as diagnosing
-from ridgeline.core import BackendUnavailable, Diagnosis, Quantity, ReadReport, UsageError
+from ridgeline.core import BackendUnavailable, Diagnosis, Quantity, ReadReport, TargetFailed, UsageError
 from ridgeline.core.documents import decode, encode
 from ridgeline.flows import trace as module
 from ridgeline.flows.diagnose import diagnose
@@ -225,6 +225,22 @@ def test_a_second_recording_that_changed_the_calls_is_left_out() -> None:
     assert found.operators
     (said,) = [warning.message for warning in found.warnings if warning.code == "perturbed"]
     assert said == "recorded once more with shapes, calls took 1.5 times [1.4, 1.6] as long as clean ones: that recording is left out"
+
+
+def test_a_second_recording_that_fails_leaves_the_first(tmp_path: Path) -> None:
+    class Once(_Held):
+        def call(self, function: str, arguments: dict[str, Any], returns: type) -> TraceTaken:
+            if self.asked:
+                raise TargetFailed("a target that runs", found="boom")
+            return super().call(function, arguments, returns)
+
+    kept = tmp_path / "kept.json"
+    held = Once((1.0, 0.95, 1.05), content=_host(("aten::mm", 0, 100)))
+    found = module.record(held, Tracing(file=str(kept)), 1.0, lambda label, fraction: None)  # type: ignore[arg-type]
+    assert found.operators
+    assert kept.exists()
+    (said,) = [warning.message for warning in found.warnings if warning.code == "recorded-once"]
+    assert said == "recording once more with shapes failed: expected a target that runs; found: boom"
 
 
 @pytest.mark.parametrize("ratio", [(1.5, 1.4, 1.6), (1.0, 0.95, 1.05)])

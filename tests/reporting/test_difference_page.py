@@ -24,7 +24,7 @@ PROFILES = TimelineDifference(
 @pytest.mark.parametrize(
     ("verdict", "tone", "said"),
     [
-        ("faster", "good", "B is faster: 200 ms → 100 ms for one iteration; most of all gemm shrank."),
+        ("faster", "good", "B is faster: 200 ms → 100 ms from one iteration to the next; most of all gemm shrank."),
         ("slower", "bad", "B is slower"),
         ("same", "plain", "No difference beyond noise"),
         ("inconclusive", "unsure", "cannot be told"),

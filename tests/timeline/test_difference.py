@@ -87,6 +87,31 @@ def test_a_ratio_lies_in_its_interval_though_one_step_was_slow() -> None:
     assert grown.ratio_ci[0] <= grown.ratio <= grown.ratio_ci[1]
 
 
+def paused(seed: int, pause: int, name: str = "op") -> Profile:
+    """Steps of one operator of 1000 ticks or so, with a pause of about `pause` in which nothing is recorded."""
+    draw = np.random.default_rng(seed)
+    events, now = [], 0
+    for step in range(12):
+        took, gap = int(1000 * np.exp(0.01 * draw.normal())), int(pause * np.exp(0.01 * draw.normal()))
+        events += [(HOST, "iteration", f"step {step}", now, now + took + gap), (HOST, "operator", name, now, now + took)]
+        now += took + gap
+    return Profile(format="made", files=(f"{seed}.json",), timeline=timeline_of(events))
+
+
+def test_time_in_which_nothing_was_recorded_has_a_row_of_its_own() -> None:
+    found = difference(paused(1, 800), paused(2, 200))
+    assert (found.verdict, changes(found)) == ("faster", {"no event runs": "shrank"})
+    assert row(found, "no event runs").ratio == pytest.approx(0.25, rel=0.02)
+    assert row(found, "no event runs").seconds == pytest.approx((800e-9, 200e-9), rel=0.02)
+    assert changes(difference(paused(1, 0), paused(2, 0))) == {}
+
+
+def test_addresses_in_names_are_no_change() -> None:
+    before, after = (paused(seed, 0, f"<built-in method run of object at 0x7f38{seed}34c7b90>") for seed in (1, 2))
+    found = difference(before, after)
+    assert (found.verdict, changes(found)) == ("same", {})
+
+
 def test_the_other_way_round_it_shrank() -> None:
     assert changes(difference(recording(1, slower={"c": 1.5}), recording(2))) == {"kernel c": "shrank"}
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import gzip
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ridgeline.core import Caution, Profile, Quantity, ReadReport, Recording, UsageError
+from ridgeline.core import Caution, Profile, Quantity, ReadReport, Recording, RidgelineError, UsageError
 from ridgeline.core.units import format_quantity
 from ridgeline.machine import Limits, Worker, scratch_folder, written_whole
 from ridgeline.measurement.agent import EVERY_LEVEL, PreparedReport, TraceTaken
@@ -42,6 +43,8 @@ _BUDGET_S, _LONGEST_S = 4.0, 3600.0
 _GAPS = 200
 #: Shares of the recorded time from which on more is recorded: in operators whose work follows from shapes, and outside of all operators.
 _COMPUTING, _OUTSIDE = 0.2, 0.2
+#: Where nobody asked for a recording, one that took this many times the clean calls around it is not made again.
+_PATIENCE = 3
 
 
 class Tracing(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,15 +116,20 @@ def trace(
 def record(worker: Worker, tracing: Tracing, budget_s: float, report: Report) -> ReadReport:
     """As `trace`, of the target that a worker holds."""
     with scratch_folder("trace") as folder:
+        since = time.monotonic()
         taken, profile = _taken(worker, tracing, budget_s, folder / "first", report)
         said: tuple[Caution, ...] = ()
         more = _more(profile, tracing) if taken.shapes_and_stacks and not perturbed(taken.ratio) else None
-        if more is not None:
-            richer, with_more = _taken(worker, more, budget_s, folder / "second", report)
-            if perturbed(richer.ratio):
-                said = (_unwanted(richer, more),)
+        if more is not None and not (tracing.unasked and time.monotonic() - since > _PATIENCE * budget_s):
+            try:
+                richer, with_more = _taken(worker, more, budget_s, folder / "second", report)
+            except (RidgelineError, OSError) as error:
+                said = (_failed(error, more),)
             else:
-                taken, profile, tracing = richer, with_more, more
+                if perturbed(richer.ratio):
+                    said = (_unwanted(richer, more),)
+                else:
+                    taken, profile, tracing = richer, with_more, more
         if tracing.file and (lost := _kept(Path(taken.file), Path(tracing.file))):
             said, tracing = (*said, *lost), msgspec.structs.replace(tracing, file="")
     found = _report(profile, taken, tracing, report)
@@ -129,8 +137,8 @@ def record(worker: Worker, tracing: Tracing, budget_s: float, report: Report) ->
 
 
 def _taken(worker: Worker, tracing: Tracing, budget_s: float, folder: Path, report: Report) -> tuple[TraceTaken, Profile]:
-    beside = [name for name, wanted in (("shapes", tracing.shapes), ("stacks", tracing.stacks)) if wanted]
-    report(f"recording {tracing.iterations} calls" + (f", with {' and '.join(beside)}" if beside else ""), None)
+    beside = _beside(tracing)
+    report(f"recording {tracing.iterations} calls" + (f", with {beside}" if beside else ""), None)
     folder.mkdir()
     wanted = {"iterations": tracing.iterations, "shapes": tracing.shapes, "stacks": tracing.stacks}
     taken = worker.call(f"{_AGENT}:recorded_trace", {"folder": str(folder), "seconds": budget_s, **wanted}, TraceTaken)
@@ -155,9 +163,19 @@ def _more(profile: Profile, tracing: Tracing) -> Tracing | None:
     return msgspec.structs.replace(tracing, shapes=shapes, stacks=stacks) if shapes or stacks else None
 
 
+def _failed(error: Exception, tracing: Tracing) -> Caution:
+    """What is said of a second recording that there is none of."""
+    message = f"recording once more with {_beside(tracing)} failed: {error}"
+    return Caution(code="recorded-once", message=message, effect=f"what {_beside(tracing)} would tell is not known")
+
+
+def _beside(tracing: Tracing) -> str:
+    return " and ".join(name for name, wanted in (("shapes", tracing.shapes), ("stacks", tracing.stacks)) if wanted)
+
+
 def _unwanted(taken: TraceTaken, tracing: Tracing) -> Caution:
     """What is said of a second recording that changed the calls."""
-    beside = " and ".join(name for name, wanted in (("shapes", tracing.shapes), ("stacks", tracing.stacks)) if wanted)
+    beside = _beside(tracing)
     message = f"recorded once more with {beside}, calls took {_times(taken.ratio)} as long as clean ones: that recording is left out"
     return Caution(code="perturbed", message=message, effect=f"what {beside} would tell is not known")
 

@@ -110,6 +110,8 @@ def _of_timelines(a: Profile, b: Profile, first: Timeline, second: Timeline) -> 
     if why:
         return _incomparable(a, b, why)
     warnings = [_one_run()]
+    if steps[0] is not None and steps[1] is not None and per == "iteration":
+        _add_idle(sides, (first, second), (steps[0][0], steps[1][0]))
     if per == "trace":
         ratio = _calls_ratio(*sides)
         if not 1 / 1.05 < ratio < 1.05:
@@ -192,24 +194,29 @@ def _side(t: Timeline, steps: tuple[NDArray[np.int64], NDArray[np.int64]] | None
     own = np.asarray(ticks[at] * t.tick_s, dtype=np.float64)
     keep = seconds >= _LEAST_SHARE * float(lengths.sum()) / 10
     values = _by_call(group, own, keep) if steps is None else _by_step(group, step, own, keep, len(steps[0]))
-    units = 1 if steps is None else len(steps[0])
-    side = _Side(
+    return _Side(
         calls=dict(zip(names, calls.tolist(), strict=True)),
         seconds=dict(zip(names, seconds.tolist(), strict=True)),
         values={names[number]: found for number, found in values.items()},
-        units=units,
+        units=1 if steps is None else len(steps[0]),
         window_s=float(np.median(lengths)),
         lengths=lengths,
         outside=outside,
     )
-    if steps is None or not len(lengths):
-        return side
-    # Where nothing runs is a row as well: what fills it was not recorded.
-    counts = np.flatnonzero(~is_kind(events, "annotation", "iteration", "profiler"))
-    covered = merge(events.start[counts], events.end[counts])
-    idle = lengths - np.diff(covered_before(covered, steps[0])) * t.tick_s
-    side.calls[_NOTHING], side.seconds[_NOTHING], side.values[_NOTHING] = units, float(idle.mean()) * units, idle
-    return side
+
+
+def _add_idle(sides: tuple[_Side, _Side], timelines: tuple[Timeline, Timeline], starts: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
+    """Where no event runs is a row as well, if it is of any length."""
+    idle = []
+    for t, start in zip(timelines, starts, strict=True):
+        events = events_of(t)
+        counts = np.flatnonzero(~is_kind(events, "annotation", "iteration", "profiler"))
+        covered = merge(events.start[counts], events.end[counts])
+        idle.append((np.diff(start) - np.diff(covered_before(covered, start))) * t.tick_s)
+    if max(float(each.mean()) for each in idle) < _LEAST_SHARE * max(side.window_s for side in sides):
+        return
+    for side, each in zip(sides, idle, strict=True):
+        side.calls[_NOTHING], side.seconds[_NOTHING], side.values[_NOTHING] = side.units, float(each.mean()) * side.units, each
 
 
 def _without_addresses(t: Timeline) -> tuple[tuple[str, ...], NDArray[np.int64]]:

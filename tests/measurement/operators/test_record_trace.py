@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,18 @@ def test_torch_records_fewer_calls_where_one_has_many_operators(tmp_path: Path, 
     assert len(walls) == calls == steps(tmp_path / "trace.json") or (calls, len(walls)) == (1, 1)
     # One more, which told how many events a call has.
     assert len(waited) == calls + 1
+
+
+def test_torch_records_fewer_calls_where_they_take_long_under_the_profiler(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="a PyTorch function to record")
+    from ridgeline.measurement.operators.torch import record_trace
+
+    def call() -> object:
+        time.sleep(0.02)
+        return torch.ones(2).neg()
+
+    assert len(record_trace(call, tmp_path / "trace.json", 6, seconds=0.01)) == 1
+    assert len(record_trace(call, tmp_path / "trace.json", 6, seconds=60)) == 6
 
 
 def _loop(path: Path, rounds: int) -> Path:

@@ -19,6 +19,9 @@ from .target import held
 
 __all__ = ["TraceTaken", "recorded_trace"]
 
+#: Recorded calls may take this many times the clean ones, starting the profiler included.
+_PATIENCE = 4
+
 
 class TraceTaken(msgspec.Struct, frozen=True, kw_only=True):
     """A recorded trace.
@@ -60,7 +63,7 @@ def recorded_trace(folder: str, seconds: float, iterations: int = 10, shapes: bo
         TargetFailed: it does not run under the profiler.
     """
     prepared = held()
-    instrument, recorder = _recorder(prepared, Path(folder), shapes, stacks)
+    instrument, recorder = _recorder(prepared, Path(folder), seconds, shapes, stacks)
     before = burst(prepared.call, prepared.synchronise, seconds / 4)
     long = min(before) > seconds
     with failing_under(f"the target to run under {instrument}", f"{instrument} is", prepared.user_files):
@@ -80,7 +83,7 @@ def recorded_trace(folder: str, seconds: float, iterations: int = 10, shapes: bo
     )
 
 
-def _recorder(prepared: Prepared, folder: Path, shapes: bool, stacks: bool) -> tuple[str, Callable[[int], _Recorded]]:
+def _recorder(prepared: Prepared, folder: Path, seconds: float, shapes: bool, stacks: bool) -> tuple[str, Callable[[int], _Recorded]]:
     """The profiler's name, and what records so many calls."""
     flavour = prepared.flavour
     if isinstance(flavour, OnnxFlavour):
@@ -90,11 +93,14 @@ def _recorder(prepared: Prepared, folder: Path, shapes: bool, stacks: bool) -> t
     if isinstance(flavour, PythonFlavour) and "torch" in sys.modules:
         from ..operators.torch import count_operators, record_trace
 
-        if count_operators(prepared.call):
+        with failing_under("the target to run under torch.profiler", "torch.profiler is", prepared.user_files):
+            counted = count_operators(prepared.call)
+        if counted:
 
             def record_torch(iterations: int) -> _Recorded:
                 file = folder / "trace.json"
-                walls = record_trace(prepared.call, file, iterations, synchronise=prepared.synchronise, shapes=shapes, stacks=stacks)
+                limit_s, how = _PATIENCE * seconds, {"shapes": shapes, "stacks": stacks}
+                walls = record_trace(prepared.call, file, iterations, synchronise=prepared.synchronise, seconds=limit_s, **how)
                 return _Recorded(file, walls, 0)
 
             return "torch.profiler", record_torch

@@ -5,6 +5,7 @@ Every call lies in a range `ProfilerStep#k`, the name that torch's own schedule 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ def record_trace(
     iterations: int,
     *,
     synchronise: Callable[[Any], None] | None = None,
+    seconds: float = math.inf,
     shapes: bool = False,
     stacks: bool = False,
 ) -> list[float]:
@@ -30,7 +32,8 @@ def record_trace(
 
     Args:
         call: the workload, which has run before; its exceptions pass through.
-        iterations: calls, ≥ 1; fewer where a call has so many operators that the file would grow out of hand.
+        iterations: calls, ≥ 1; fewer where a call has so many operators that the file would grow out of hand, or takes so long under the profiler
+            that all would take more than `seconds`.
         synchronise: waits until a result is finished.
         shapes, stacks: record the shapes of inputs, and the Python functions around the operators.
 
@@ -43,8 +46,10 @@ def record_trace(
     count = iterations
     if iterations > 1:
         # Pays for starting the profiler the first time as well.
-        records = len(take(call, synchronise=synchronise)[0].events)
-        count = max(1, min(iterations, _MOST_RECORDS // max(1, records)))
+        one = take(call, synchronise=synchronise)[0]
+        count = max(1, min(iterations, _MOST_RECORDS // max(1, len(one.events))))
+        if count * one.check_s > seconds:
+            count = max(1, int(seconds / one.check_s))
     with session(record_shapes=shapes, with_stack=stacks) as profiler:
         walls = marked_calls(call, [f"ProfilerStep#{index}" for index in range(1, count + 1)], synchronise)
     profiler.export_chrome_trace(str(file))
