@@ -246,5 +246,14 @@ def _levels(diagnosis: Diagnosis) -> tuple[Section, ...]:
         for level in diagnosis.levels
     )  # fmt: skip
     return (
-        Section(title="Levels", blocks=(Table(caption="what was measured, and whether measuring changed it (±10 %): the ratio is to clean calls of the same minutes", columns=columns, rows=rows),)),
+        Section(
+            title="Levels",
+            blocks=(
+                Table(
+                    caption="what was measured, and whether measuring changed it (±10 %): the ratio is to clean calls of the same minutes",
+                    columns=columns,
+                    rows=rows,
+                ),
+            ),
+        ),
     )

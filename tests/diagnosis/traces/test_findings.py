@@ -413,3 +413,19 @@ def test_a_call_that_blocks_in_a_gap_is_no_python_that_runs() -> None:
 def test_the_whole_is_named_with_its_seconds() -> None:
     (found,) = findings_of(idling("synchronisation"))[0]
     assert "of the window (1.00 s) can go" in found.actions[0].because
+
+
+@settings(deadline=None)
+@given(
+    because=st.sampled_from(["launch-bound", "synchronisation", "copy", "python", "data loading"]),
+    idle=st.floats(0.06, 1.0),
+    part=st.floats(0.01, 1.0),
+)
+def test_no_promise_is_above_what_the_devices_had_of_the_whole(because: str, idle: float, part: float) -> None:
+    used = device(window_s=part, busy_s=part * (1 - idle), idle_because_s={because: part * idle}, exposed_copy_s=part * (1 - idle) / 2)
+    findings, _ = findings_of(report(devices=(used,), window_s=1.0))
+    for found in findings:
+        for action in found.actions:
+            assert action.speedup[1] <= 1 / (1 - min(0.99, found.share * part)) * (1 + 1e-9)
+            assert action.median_after_s is not None
+            assert action.median_after_s[1] * action.speedup[0] == pytest.approx(1.0)

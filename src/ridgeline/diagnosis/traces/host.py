@@ -201,7 +201,7 @@ def starting_up(seen: Seen) -> Iterator[TraceFinding]:
 def _begins(seen: Seen, piece: PathPiece) -> bool:
     """Whether a piece of the path is of a kind that happens once: a call of the runtime, or an operator whose other calls are much shorter."""
     if piece.label != "operator":
-        return piece.label == "runtime"
+        return piece.label == "runtime" and not blocks(piece.name)
     use = next((one for one in seen.report.operators if one.name == piece.name and one.kind == "operator"), None)
     return use is not None and use.calls >= _STEADY and 0 < _MUCH_LONGER * use.median_s <= piece.duration_s
 
