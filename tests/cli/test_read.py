@@ -261,3 +261,11 @@ def test_the_report_is_one_file(run: Call, trace: str, tmp_path: Path) -> None:
     assert 'id="timeline-data"' in text
     code, out, _ = run("read", trace, "--html", "-")
     assert (code, out) == (0, text)
+
+
+@pytest.mark.parametrize("options", [("--to", "chrome", "--out", "out.json"), ("--window", "0..1")])
+def test_a_file_without_times_is_named_with_its_format(run: Call, tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "stacks.txt").write_text("main;f 3\n")
+    code, _, err = run("read", "stacks.txt", *options)
+    assert code == 2
+    assert "stacks.txt (collapsed), which has none" in err

@@ -315,3 +315,11 @@ def test_names_stay_as_they_are_at_the_start_of_a_sentence() -> None:
 def test_what_is_left_is_said_with_what_it_was() -> None:
     # 1.2 times as fast leaves 833 ms, 1.6 times 625 ms: of a second.
     assert "625 ms – 833 ms instead of 1.00 s" in " ".join(terminal(read_page(FULL), 160, False).split())
+
+
+def test_counters_of_one_kernel_are_of_one() -> None:
+    one = KernelTable(kernels=(KernelCounts(name="gemm"),))
+    page = terminal(read_page(ReadReport(files=("x",), format="f", kernels=one)), 120, False)
+    assert "counters of 1 kernel\n" in page
+    two = msgspec.structs.replace(one, kernels=one.kernels * 2)
+    assert "counters of 2 kernels, the longest first" in terminal(read_page(ReadReport(files=("x",), format="f", kernels=two)), 120, False)
