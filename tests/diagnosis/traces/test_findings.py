@@ -410,6 +410,14 @@ def test_a_call_that_blocks_in_a_gap_is_no_python_that_runs() -> None:
     assert causes(msgspec.structs.replace(found, gaps=(gap,))) == []
 
 
+def test_the_time_of_a_device_that_is_a_part_of_the_window_is_said() -> None:
+    found = idling("synchronisation")
+    assert "40.0% of its time (400 ms)" in findings_of(found)[0][0].summary
+    assert "40.0% of the 1.00 s from its first work to its last (400 ms)" in findings_of(msgspec.structs.replace(found, window_s=3.0))[0][0].summary
+    two = msgspec.structs.replace(found, window_s=3.0, devices=(*found.devices, msgspec.structs.replace(found.devices[0], name="GPU 1")))
+    assert "40.0% of the 1.00 s each from their first work to their last (800 ms)" in findings_of(two)[0][0].summary
+
+
 def test_the_whole_is_named_with_its_seconds() -> None:
     (found,) = findings_of(idling("synchronisation"))[0]
     assert "of the window (1.00 s) can go" in found.actions[0].because

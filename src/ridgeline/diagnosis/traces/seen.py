@@ -75,7 +75,12 @@ class Seen:
     def told(self, device: str, one: str, many: str) -> tuple[str, str]:
         """(who does it, of whose time): a device where there is one, else all of them, since a share and its seconds are of all."""
         count = len(self.report.devices)
-        return (f"{device} {one}", "of its time") if count == 1 else (f"{count} devices {many}", "of their time together")
+        who, whose = (f"{device} {one}", "its") if count == 1 else (f"{count} devices {many}", "their")
+        if self.device_part >= _ALL:
+            return who, "of its time" if count == 1 else "of their time together"
+        # A share of a small part of the window must not pass for one of all of it.
+        mean = f"{format_quantity(self.device_s / count, 's')}{' each' if count > 1 else ''}"
+        return who, f"of the {mean} from {whose} first work to {whose} last"
 
     @cached_property
     def idle_share(self) -> float:
