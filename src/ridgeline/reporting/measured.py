@@ -245,15 +245,5 @@ def _levels(diagnosis: Diagnosis) -> tuple[Section, ...]:
         )
         for level in diagnosis.levels
     )  # fmt: skip
-    return (
-        Section(
-            title="Levels",
-            blocks=(
-                Table(
-                    caption="what was measured, and whether measuring changed it (±10 %): the ratio is to clean calls of the same minutes",
-                    columns=columns,
-                    rows=rows,
-                ),
-            ),
-        ),
-    )
+    caption = "what was measured, and whether measuring changed it (±10 %): the ratio is to clean calls of the same minutes"
+    return (Section(title="Levels", blocks=(Table(caption=caption, columns=columns, rows=rows),)),)

@@ -61,7 +61,7 @@ class Built:
         """Put it together."""
         columns = self.columns
         self._rows = {name: grown.array() for name, grown in columns.spans.items()}
-        self._sparse = {name: (row.array(), value.array()) for name, (row, value) in columns.sparse.items()}
+        self._sparse = {name: (row.array(), value.array()) for name, (row, value) in columns.arguments.sparse.items()}
         self._pair("begin", "end")
         self._pair("begin_async", "end_async")
         self.lanes = lanes_of(columns, self._rank, self._used())

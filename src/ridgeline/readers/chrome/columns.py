@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from ridgeline.core import ReadError
 
-from .events import ABSENT, EMPTY, Args, Event, values_of
+from .arguments import Arguments
+from .events import ABSENT, EMPTY, Args, Event
+from .interning import TOO_LONG, Grown, Names, as_text, finite
 from .kineto import FOUND, REPEATED, Class, class_of
 from .stream import Block
 from .times import ABSENT_NS, WRONG_NS, nanoseconds
 
-__all__ = ["Columns", "Grown", "Slot"]
+__all__ = ["Columns", "Slot"]
 
 _PHASES = {
     "X": "span", "B": "begin", "E": "end", "b": "begin_async", "e": "end_async", "n": "mark", "S": "begin_async", "F": "end_async",
@@ -29,9 +31,7 @@ _PHASES = {
 }  # fmt: skip
 GROUPS = (*dict.fromkeys(_PHASES.values()), "ignored")
 _GROUP = {group: number for number, group in enumerate(GROUPS)}
-_TOO_LONG = -2
 _FOUND = "found"
-_MOST_BYTES = 2.0**60
 #: Phase → what is said of events that are left out.
 _UNUSED = {
     "N": "objects", "D": "objects", "O": "objects", "P": "samples", "": "no phase", _FOUND: "findings, gaps and the path that ridgeline wrote",
@@ -40,27 +40,6 @@ _UNIT = re.compile(r"^([A-Z]+) (\d+)$")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,80}")
 _STREAM = re.compile(r"^stream\s*#?\s*(?=\d)", re.IGNORECASE)
 Ints = NDArray[np.int64]
-
-
-class Grown:
-    """An array that grows by whole arrays."""
-
-    def __init__(self, dtype: Any) -> None:
-        self._dtype = dtype
-        self._parts: list[NDArray[Any]] = []
-        self.size = 0
-
-    def add(self, values: Any) -> None:
-        """Append values, shape (k,)."""
-        part = np.asarray(values).astype(self._dtype, copy=True)
-        self._parts.append(part)
-        self.size += len(part)
-
-    def array(self) -> NDArray[Any]:
-        """All of it; what was added before is given up."""
-        joined = np.concatenate(self._parts) if self._parts else np.empty(0, self._dtype)
-        self._parts = [joined]
-        return joined
 
 
 class Slot(msgspec.Struct, frozen=True, gc=False):
@@ -109,40 +88,6 @@ class _Lanes(dict[tuple[Any, Any, Any, Any], int]):
         return number
 
 
-class _Names(dict[Any, int]):
-    """Text → its number; what is longer than the limit is refused."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.all: list[str] = []
-        self._numbers: dict[str, int] = {}
-        self._most = most
-
-    def __missing__(self, value: Any) -> int:
-        text = as_text(value)
-        if len(text) > self._most:
-            return _TOO_LONG
-        number = self._numbers.get(text)
-        if number is None:
-            number = self._numbers[text] = len(self.all)
-            self.all.append(text)
-        self[value] = number
-        return number
-
-
-class _Raws(dict[bytes, int]):
-    """JSON text → the number of the same text; `ABSENT` for none and for what is too long."""
-
-    def __init__(self, names: _Names) -> None:
-        super().__init__({b"": ABSENT})
-        self._names = names
-
-    def __missing__(self, raw: bytes) -> int:
-        found = self._names[raw.decode("utf-8", "replace")]
-        number = self[raw] = found if found >= 0 else ABSENT
-        return number
-
-
 class _Slots(dict[Slot, int]):
     def __missing__(self, slot: Slot) -> int:
         number = self[slot] = len(self)
@@ -162,7 +107,7 @@ class Columns:
 
     Attributes:
         spans: of X events: `start`, `duration`, `name`, `slot`, `cls` (class of its category), `event` (its number in the file), shape (n,) each.
-        sparse: name → (row of the span, value) for what only some spans have.
+        arguments: what only some spans have.
         points: by group (`begin`, `end`, `begin_async`, `end_async`, `mark`, `flow_start`, `flow_step`, `flow_end`): `time`, `name`, `slot`, `event`,
             `key` (number of what it belongs to; of a flow end 1 more by `bp`), shape (k,) each.
         counters: (process, name, series) → times and values.
@@ -172,12 +117,11 @@ class Columns:
     """
 
     def __init__(self, name_characters: int, events: int, file: str) -> None:
-        self.names = _Names(name_characters)
-        self._raws = _Raws(self.names)
+        self.names = Names(name_characters)
+        self.arguments = Arguments(self.names)
         self.slots = _Slots()
         self.lanes = _Lanes(self)
         self.spans = {name: Grown(dtype) for name, dtype in _SPANS.items()}
-        self.sparse: dict[str, tuple[Grown, Grown]] = {}
         self.points = {group: {name: Grown(dtype) for name, dtype in _POINTS.items()} for group in GROUPS}
         self.counters: dict[tuple[str, str, str], tuple[list[int], list[float]]] = {}
         self.processes: dict[str, str] = {}
@@ -185,7 +129,6 @@ class Columns:
         self.labels: dict[str, str] = {}
         self.excluded: dict[str, list[Any]] = {}
         self.queues: dict[tuple[str, str], int] = {}
-        self.large: dict[Any, int] = {}
         self.keys: dict[Any, int] = {}
         self.known = False
         self.events = 0
@@ -221,7 +164,7 @@ class Columns:
         groups = np.array([each.group for each in lanes.all], np.int8)[lane]
         names = self.names
         name = np.array([names[event.name] for event in events], np.int32)
-        name[np.array([each.too_long for each in lanes.all], np.bool_)[lane]] = _TOO_LONG
+        name[np.array([each.too_long for each in lanes.all], np.bool_)[lane]] = TOO_LONG
         start = nanoseconds(events, "ts", block.text)
         timed = self._timed(block, groups, name, start)
         present = np.bincount(groups[timed], minlength=len(GROUPS))
@@ -248,16 +191,16 @@ class Columns:
     def _timed(self, block: Block, groups: NDArray[np.int8], name: NDArray[np.int32], start: Ints) -> NDArray[np.bool_]:
         """Which events have what they need; the others are counted."""
         needless = (groups == _GROUP["metadata"]) | (groups == _GROUP["ignored"])
-        if not ((start <= WRONG_NS).any() or (name == _TOO_LONG).any()):
+        if not ((start <= WRONG_NS).any() or (name == TOO_LONG).any()):
             self.whole_us = self.whole_us and not (start % 1000).any()
             return np.ones(len(start), np.bool_)
         for reason, bad in (
             ("no start", (start == ABSENT_NS) & ~needless),
             ("a start that is no time", (start == WRONG_NS) & ~needless),
-            (f"a name of more than {self.most_characters} characters", (name == _TOO_LONG) & ((start > WRONG_NS) | needless)),
+            (f"a name of more than {self.most_characters} characters", (name == TOO_LONG) & ((start > WRONG_NS) | needless)),
         ):
             self._count(reason, block, np.flatnonzero(bad))
-        return np.asarray(((start > WRONG_NS) | needless) & (name != _TOO_LONG))
+        return np.asarray(((start > WRONG_NS) | needless) & (name != TOO_LONG))
 
     def _count(self, reason: str, block: Block, rows: Ints) -> None:
         if len(rows):
@@ -311,38 +254,14 @@ class Columns:
     def _arguments(self, events: list[Event], wanted: Ints, lane: NDArray[np.int32], slot: NDArray[np.int32], first: int) -> None:
         args: list[Args] = [found if type(found := events[row].args) is Args else EMPTY for row in wanted.tolist()]
         rows = wanted + first
-        correlation = self._identifiers(args, "correlation")
-        if (correlation == ABSENT).any():
-            correlation = np.where(correlation == ABSENT, self._identifiers(args, "correlation_id"), correlation)
-        external = self._identifiers(args, "external_id")
-        if (external == ABSENT).any():
-            external = np.where(external == ABSENT, self._identifiers(args, "old_external_id"), external)
-        self._keep("correlation", rows, correlation)
-        self._keep("external", rows, external)
-        self._texts("shapes", rows, [each.shapes for each in args])
-        self._texts("types", rows, [each.types for each in args])
-        self._texts("concrete", rows, [each.concrete for each in args])
+        self.arguments.take(args, rows)
         beside = np.array([not each.on_host for each in self.lanes.all], np.bool_)[lane[wanted]]
         chosen = np.flatnonzero(beside)
         if len(chosen):
             at = chosen.tolist()
-            self._device_arguments([args[i] for i in at], rows[chosen])
+            self.arguments.take_device([args[i] for i in at], rows[chosen])
             device_slot = self._device_slots([args[i] for i in at], lane[wanted[chosen]])
             slot[wanted[chosen]] = device_slot
-
-    def _device_arguments(self, args: list[Args], rows: Ints) -> None:
-        self._keep("bytes", rows, _moved(args), np.int64)
-        self._keep("occupancy", rows, _amounts(values_of(args, "occupancy"), 100.0), np.float64)
-        self._keep("graph", rows, self._identifiers(args, "graph"))
-        if [each.sync_kind for each in args].count(None) < len(args):
-            self._keep("sync_kind", rows, np.array([self.names[each.sync_kind] if each.sync_kind is not None else ABSENT for each in args]))
-            self._keep("record", rows, self._identifiers(args, "record"))
-            self._keep("wait_stream", rows, np.array([self.names[each.wait_stream] if each.wait_stream != ABSENT else ABSENT for each in args]))
-        sequence = self._identifiers(args, "sequence")
-        if (sequence != ABSENT).any():
-            self._keep("sequence", rows, sequence)
-            self._keep("recorded_on", rows, self._identifiers(args, "stream"))
-            self._keep("waits_for", rows, self._identifiers(args, "wait_stream"))
 
     def _device_slots(self, args: list[Args], lane: NDArray[np.int32]) -> NDArray[np.int32]:
         lanes, slots = self.lanes.all, self.slots
@@ -357,36 +276,6 @@ class Columns:
                     self.queues.setdefault((lanes[number].process, lanes[number].thread), slot)
             out.append(slot)
         return np.array(out, np.int32)
-
-    def _keep(self, name: str, rows: Ints, values: NDArray[Any], dtype: Any = np.int64) -> None:
-        there = values != ABSENT
-        if there.any():
-            row, value = self.sparse.setdefault(name, (Grown(np.int64), Grown(dtype)))
-            row.add(rows[there])
-            value.add(values[there])
-
-    def _texts(self, name: str, rows: Ints, raws: list[msgspec.Raw]) -> None:
-        # All at once, which is faster than one by one; no JSON text has the byte between them.
-        texts = b"\0".join(raws).split(b"\0")
-        self._keep(name, rows, np.fromiter(map(self._raws.__getitem__, texts), np.int64, len(texts)))
-
-    def _identifiers(self, args: list[Args], field: str) -> Ints:
-        """Identifiers as whole numbers, `ABSENT` where there is none: what fits 64 bits as it is, anything else by a number of its own."""
-        found = values_of(args, field)
-        if isinstance(found, np.ndarray) and found.dtype == np.int64:
-            return found.astype(np.int64, copy=False)
-        return np.array([self._identifier(getattr(each, field)) for each in args], np.int64)
-
-    def _identifier(self, value: Any) -> int:
-        if value is None or value == ABSENT or isinstance(value, bool):
-            return ABSENT
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if isinstance(value, str):
-            value = _number_in(value)
-        if isinstance(value, int) and -(2**61) < value < 2**62:
-            return value
-        return self.large.setdefault(value, -(2**61) - 1 - len(self.large))
 
     # ── everything else ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -452,7 +341,7 @@ class Columns:
                 self._count("counters without numbers", block, np.array([row]))
                 continue
             for name, value in series.items():
-                number = _finite(value)
+                number = finite(value)
                 if number is not None:
                     times, values = self.counters.setdefault((as_text(event.pid), _counted(event), name), ([], []))
                     times.append(int(start[row]))
@@ -463,47 +352,9 @@ _SPANS = {"start": np.int64, "duration": np.int64, "name": np.int32, "slot": np.
 _POINTS = {"time": np.int64, "name": np.int32, "slot": np.int32, "cls": np.int8, "event": np.int64, "key": np.int64}
 
 
-def as_text(value: Any) -> str:
-    """A name or an identifier as the file gives it, as text; `5` and `5.0` and `"5"` are one."""
-    if isinstance(value, str):
-        return value
-    if value is None or value == ABSENT:
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
 def _counted(event: Event) -> str:
     """What a counter is called: several of one name are told apart by their identifiers."""
     return f"{as_text(event.name)} {as_text(event.id)}".strip()
-
-
-def _number_in(text: str) -> Any:
-    digits = text.strip()
-    return int(digits) if digits.removeprefix("-").isdecimal() and len(digits) < 40 else text
-
-
-def _finite(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if np.isfinite(number) else None
-
-
-def _amounts(values: NDArray[Any] | list[Any], most: float) -> NDArray[np.float64]:
-    """Amounts as floats, `ABSENT` where there is none or it is none, as a negative one or one beyond `most`."""
-    array = values
-    if isinstance(array, list):
-        array = np.array([ABSENT if number is None else number for number in map(_finite, array)], np.float64)
-    return np.where((array >= 0) & (array <= most), array, float(ABSENT))
-
-
-def _moved(args: list[Args]) -> NDArray[np.float64]:
-    """Bytes of copies, by either of the names that they have."""
-    moved, size = values_of(args, "bytes"), values_of(args, "size")
-    if isinstance(moved, np.ndarray) and isinstance(size, np.ndarray):
-        return _amounts(np.where(moved == ABSENT, size, moved), _MOST_BYTES)
-    return _amounts([each.bytes if each.bytes != ABSENT else each.size for each in args], _MOST_BYTES)
 
 
 def _device_slot(lane: _Lane, args: Args) -> Slot:
