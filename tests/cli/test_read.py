@@ -123,7 +123,7 @@ def test_strict_fails_where_the_file_cannot_tell(run: Call, tmp_path: Path) -> N
     (tmp_path / "stacks.txt").write_text("main;f 3\nmain;g 5\n")
     code, out, _ = run("read", "stacks.txt", "--strict")
     assert code == 3
-    assert out.startswith("? Nothing in this file tells what limits the program: 62.5% of the samples end in g")
+    assert out.startswith("? g takes most: 62.5% of the samples end in it itself; what binds it counters would have to say.")
     assert run("read", "stacks.txt")[0] == 0
 
 
@@ -261,3 +261,11 @@ def test_the_report_is_one_file(run: Call, trace: str, tmp_path: Path) -> None:
     assert 'id="timeline-data"' in text
     code, out, _ = run("read", trace, "--html", "-")
     assert (code, out) == (0, text)
+
+
+@pytest.mark.parametrize("options", [("--to", "chrome", "--out", "out.json"), ("--window", "0..1")])
+def test_a_file_without_times_is_named_with_its_format(run: Call, tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "stacks.txt").write_text("main;f 3\n")
+    code, _, err = run("read", "stacks.txt", *options)
+    assert code == 2
+    assert "stacks.txt (collapsed), which has none" in err

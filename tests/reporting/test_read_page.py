@@ -13,6 +13,7 @@ from ridgeline.core import (
     Caution,
     Column,
     Counters,
+    DeviceUse,
     Evidence,
     Excluded,
     Figure,
@@ -20,6 +21,7 @@ from ridgeline.core import (
     IterationReport,
     KernelCounts,
     KernelTable,
+    OperatorUse,
     PartitionReport,
     ProfileRow,
     ProfileTable,
@@ -168,15 +170,18 @@ def test_rows_that_contain_one_another_have_no_share() -> None:
     ("report", "said"),
     [
         (ReadReport(files=("x",), format="f"), "it holds no event with a time"),
-        (ReadReport(files=("x",), format="f", window_s=1.0), "it has times of parts and none of what lies between"),
-        (ReadReport(files=("x",), format="f", frames=FULL.frames, unit="s"), "5.0% of the time ends in f0 itself"),
+        (ReadReport(files=("x",), format="f", window_s=1.0), "the file has times of parts and none of what lies between"),
+        (
+            ReadReport(files=("x",), format="f", frames=FULL.frames, unit="s"),
+            "f0 takes most: 5.0% of the time (1.00 s) ends in it itself; what binds it counters",
+        ),
         (ReadReport(files=("x",), format="f", counters=_CLOCK), "it counts the events of a whole run and not where they happened."),
         (
             ReadReport(files=("x",), format="f", counters=_CLOCK, tables=(_RUNTIME,)),
             "not where they happened; the run was on a CPU for 782 ms of 4.86 s (0.16 CPUs)",
         ),
         (ReadReport(files=("x",), format="f", kernels=KernelTable(kernels=())), "replays kernels"),
-        (ReadReport(files=("x",), format="f", frames=FULL.frames), "5.0% of the samples end in f0"),
+        (ReadReport(files=("x",), format="f", frames=FULL.frames), "f0 takes most: 5.0% of the samples end in it itself"),
         (ReadReport(files=("x",), format="f", healthy=True, partitions=FULL.partitions), "Healthy: the graph runs in one piece"),
     ],
 )
@@ -287,3 +292,69 @@ def test_names_are_whole_and_told_apart_on_a_usual_terminal(columns: int) -> Non
         together = "".join("".join(line[:end].split()) for line in part.splitlines())
         for name in expected:
             assert "".join(name.split()) in together
+
+
+def _table(**fields: object) -> ProfileTable:
+    rows = (ProfileRow(name="[conv_1]", kind="CONV_2D", total_s=0.003), ProfileRow(name="softmax", kind="SOFTMAX", total_s=0.001))
+    return ProfileTable(rows=rows, per_call=True, **fields)  # type: ignore[arg-type]
+
+
+def test_a_table_without_a_finding_begins_with_what_takes_most() -> None:
+    open_end = read_headline(ReadReport(files=("x",), format="f", tables=(_table(),)))
+    assert open_end.startswith("[conv_1] (CONV_2D) takes most: 75.0% of the 2 rows (3.00 ms of a call);")
+    filled = read_headline(ReadReport(files=("x",), format="f", tables=(_table(wall_s=0.0041),), healthy=True))
+    assert filled.startswith("Healthy: the rows fill the wall of a call;")
+    assert "[conv_1] (CONV_2D) takes most" in filled
+    # A fifth of the wall is in no row: that is said, and in how much time.
+    left = read_headline(ReadReport(files=("x",), format="f", tables=(_table(wall_s=0.005),)))
+    assert "20.0% of the wall of a call (1.00 ms of 5.00 ms) lies outside the rows" in left
+
+
+def test_operators_without_a_finding_begin_with_what_takes_most() -> None:
+    uses = (
+        OperatorUse(name="first", kind="operator", calls=10, total_s=0.6, own_s=0.6, share=0.6, median_s=0.001),
+        OperatorUse(name="matmul", kind="operator", calls=10, total_s=0.3, own_s=0.3, share=0.3, median_s=0.03),
+    )
+    report = ReadReport(files=("x",), format="f", window_s=1.0, operators=uses)
+    assert read_headline(report).startswith("first takes most: 66.7% of the own time of all operators (600 ms);")
+    # Where first iterations stand apart one slow call decides nothing: 300 of 310 ms.
+    judged = read_headline(msgspec.structs.replace(report, judged="iterations 2 to 10"))
+    assert judged.startswith("matmul takes most: 96.8% of the typical time of all operators (30.0 ms a call);")
+
+
+def test_a_larger_share_that_nothing_explains_is_said_at_once() -> None:
+    idle = msgspec.structs.replace(FINDING, actions=(), share=0.5, summary="GPU 0 is idle for 50.0% of its time, and the file does not show why")
+    report = msgspec.structs.replace(FULL, findings=(FINDING, idle))
+    assert read_headline(report).endswith("GPU 0 is idle for 50.0% of its time, and the file does not show why.")
+    smaller = msgspec.structs.replace(FULL, findings=(FINDING, msgspec.structs.replace(idle, share=0.3)))
+    assert "does not show why" not in read_headline(smaller)
+
+
+def test_idle_time_of_devices_is_said_with_what_it_is_of() -> None:
+    used = DeviceUse(
+        name="GPU 0", events=9, sum_s=0.1, start_s=0.5, window_s=0.4, busy_s=0.1, idle_s=0.3, idle_share=0.75, compute_s=0.1, communication_s=0.0,
+        copy_s=0.0, fill_s=0.0, exposed_communication_s=0.0, exposed_copy_s=0.0, overlapped_s=0.0,
+    )  # fmt: skip
+    report = ReadReport(files=("x",), format="f", window_s=1.0, devices=(used,))
+    assert "GPU 0 is idle for 75.0% of the time, and the file does not show why" in read_headline(report)
+    known = msgspec.structs.replace(report, devices=(msgspec.structs.replace(used, idle_because_s={"launch-bound": 0.3}),))
+    assert "GPU 0 is idle for 75.0% of the time from the first work to the last, which is 40.0% of the window" in read_headline(known)
+
+
+def test_names_stay_as_they_are_at_the_start_of_a_sentence() -> None:
+    for name in ("rank1.json: one clock", "trace_filter/a.json: damaged", "aten::mm takes long"):
+        assert read_headline(msgspec.structs.replace(FULL, findings=(msgspec.structs.replace(FINDING, summary=name, actions=()),))) == f"{name}."
+    assert read_headline(msgspec.structs.replace(FULL, findings=(msgspec.structs.replace(FINDING, summary="two lanes", actions=()),))) == "Two lanes."
+
+
+def test_what_is_left_is_said_with_what_it_was() -> None:
+    # 1.2 times as fast leaves 833 ms, 1.6 times 625 ms: of a second.
+    assert "625 ms – 833 ms instead of 1.00 s" in " ".join(terminal(read_page(FULL), 160, False).split())
+
+
+def test_counters_of_one_kernel_are_of_one() -> None:
+    one = KernelTable(kernels=(KernelCounts(name="gemm"),))
+    page = terminal(read_page(ReadReport(files=("x",), format="f", kernels=one)), 120, False)
+    assert "counters of 1 kernel\n" in page
+    two = msgspec.structs.replace(one, kernels=one.kernels * 2)
+    assert "counters of 2 kernels, the longest first" in terminal(read_page(ReadReport(files=("x",), format="f", kernels=two)), 120, False)

@@ -91,7 +91,7 @@ def _ready(file: str, format: str, limits: Limits | None, *, findings: bool, say
     timeline = loaded.profile.timeline
     if timeline is None:
         raise UsageError(
-            "a file with times, to look at them", found=f"{file}, a {loaded.profile.format} without", remedy="see `ridgeline read` of it"
+            "a file with times, to look at them", found=f"{file} ({loaded.profile.format}), which has none", remedy="see `ridgeline read` of it"
         )
     report = report_of(loaded.profile, report=say) if findings else None
     with tempfile.NamedTemporaryFile(prefix="ridgeline-", suffix=".json") as copy:

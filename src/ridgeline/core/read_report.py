@@ -177,6 +177,7 @@ class OperatorUse(msgspec.Struct, frozen=True, kw_only=True):
         on_path_s: seconds of it on the critical path.
         median_s, least_s, most_s: of one call.
         flop, moved_bytes: work of all calls; null where shapes do not tell.
+        caller: what calls it for most of its time, of calls that wait for a disk, the network, another process or a time; else empty.
     """
 
     name: str
@@ -193,6 +194,7 @@ class OperatorUse(msgspec.Struct, frozen=True, kw_only=True):
     most_s: float = 0.0
     flop: float | None = None
     moved_bytes: float | None = None
+    caller: str = ""
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True):
@@ -409,7 +411,10 @@ class TimelineDifference(msgspec.Struct, frozen=True, kw_only=True, tag_field="s
 
 
 class FrameUse(msgspec.Struct, frozen=True, kw_only=True):
-    """A function in sampled stacks: weight that ended in it, weight below it (recursion counted once), as shares of the whole."""
+    """A function in sampled stacks: weight that ended in it, weight below it (recursion counted once), as shares of the whole.
+
+    `caller`: the function that calls it for most of its weight, of functions that wait for something outside the program; else empty.
+    """
 
     function: str
     own: float
@@ -419,6 +424,7 @@ class FrameUse(msgspec.Struct, frozen=True, kw_only=True):
     file: str | None = None
     line: int | None = None
     library: str = ""
+    caller: str = ""
 
 
 class TraceFinding(msgspec.Struct, frozen=True, kw_only=True):

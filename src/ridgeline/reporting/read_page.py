@@ -33,6 +33,7 @@ from .page import (
     words,
 )
 from .rank_section import rank_section
+from .read_largest import largest_part, outside_rows
 from .read_profiles import counter_section, frame_section, kernel_section, table_sections
 from .read_tables import (
     cut_table,
@@ -102,10 +103,17 @@ def read_headline(report: ReadReport) -> str:
     """One sentence: where, why, what to do and what it is worth; or healthy; or that the file cannot tell."""
     if report.findings:
         found = report.findings[0]
-        return f"{_upper(found.summary)}.{_advice(found)}"
+        return f"{_upper(found.summary)}.{_advice(found)}{_larger(report)}"
+    largest = largest_part(report)
     if report.healthy:
-        return f"Healthy: {_healthy_because(report)}."
-    return f"Nothing in this file tells what limits the program: {_why_unknown(report)}."
+        return f"Healthy: {_healthy_because(report)}{f'; {largest}' if largest else ''}."
+    return f"{largest if largest else 'Nothing in this file tells what limits the program'}{';' if largest else ':'} {_why_unknown(report)}."
+
+
+def _larger(report: ReadReport) -> str:
+    """The largest share that nothing explains, where it is above that of what comes first."""
+    unnamed = [found for found in report.findings[1:] if not found.actions and found.share > report.findings[0].share]
+    return f" {_upper(max(unnamed, key=lambda found: found.share).summary)}." if unnamed else ""
 
 
 def _advice(found: TraceFinding) -> str:
@@ -117,7 +125,9 @@ def _advice(found: TraceFinding) -> str:
 
 
 def _upper(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
+    """As a sentence begins; names of files and functions stay as they are."""
+    first = text.partition(" ")[0]
+    return f"{text[:1].upper()}{text[1:]}" if first.rstrip(",").replace("-", "").isalpha() else text
 
 
 def _healthy_because(report: ReadReport) -> str:
@@ -132,7 +142,7 @@ def _healthy_because(report: ReadReport) -> str:
     if report.overhead is not None and report.overhead.window_s > 0:
         part = 1.0 - _outside(report.overhead, report)
         return f"operators fill {format_share(part)} of the time; whether they are fast is for `ridgeline diagnose` of the program to say"
-    if report.partitions is not None:
+    if report.partitions is not None and not any(table.wall_s for table in report.tables):
         return "the graph runs in one piece"
     return "the rows fill the wall of a call; whether they are fast is for `ridgeline diagnose` of the program to say"
 
@@ -145,20 +155,27 @@ def _why_unknown(report: ReadReport) -> str:
         part = format_share(window_s / len(report.devices) / report.window_s) if report.window_s else "a part"
         return f"devices work for {format_share(busy_s / window_s)} of the time from their first work to their last, which is {part} of the window"
     if window_s > 0:
-        return f"devices idle for {format_share(1 - busy_s / window_s)} of the time, and no recorded host activity explains it"
+        return _idle(report, window_s, window_s - busy_s)
     if report.overhead is not None and report.overhead.window_s > 0:
         of = "a steady iteration" if report.judged else "the time"
         return f"{format_share(_outside(report.overhead, report))} of {of} lies outside operators, and nothing recorded says what happened there"
     if report.frames:
-        top = report.frames[0]
-        of = "time" if report.unit == "s" else "bytes" if report.unit == "B" else report.measure or "samples"
-        ends = "ends" if of == "time" else "end"
-        return f"{format_share(top.own_share)} of the {of} {ends} in {top.function} itself, and what binds it counters would have to say"
+        return "what binds it counters would have to say"
     if report.counters is not None:
         return _counted(report)
     if report.window_s is None and not report.tables:
         return "it holds no event with a time"
-    return "it has times of parts and none of what lies between"
+    return outside_rows(report) or "the file has times of parts and none of what lies between"
+
+
+def _idle(report: ReadReport, window_s: float, idle_s: float) -> str:
+    """Devices that idle: whether the file does not show why, or they are not what the time goes to."""
+    who = f"{report.devices[0].name} is" if len(report.devices) == 1 else f"{len(report.devices)} devices are"
+    known_s = sum(took_s for one in report.devices for because, took_s in one.idle_because_s.items() if because != "nothing known")
+    said = f"{who} idle for {format_share(idle_s / window_s)} of the time"
+    if 2 * known_s <= idle_s or not report.window_s:
+        return f"{said}, and the file does not show why"
+    return f"{said} from the first work to the last, which is {format_share(window_s / len(report.devices) / report.window_s)} of the window"
 
 
 def _counted(report: ReadReport) -> str:
@@ -238,7 +255,9 @@ def _after(action: Action) -> Cell:
     if action.median_after_s is None:
         return missing("the file has no time of it")
     low, high = (format_cell(seconds(end)) for end in action.median_after_s)
-    return words(low if low == high else f"{low} – {high}")
+    # A speedup is of what a low end of it leaves the high end of: what it is now.
+    now = format_cell(seconds(action.median_after_s[1] * action.speedup[0]))
+    return words(f"{low if low == high else f'{low} – {high}'} instead of {now}")
 
 
 def _other(found: TraceFinding) -> Item:

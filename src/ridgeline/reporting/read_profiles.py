@@ -78,7 +78,9 @@ def kernel_section(report: ReadReport, most: int) -> Section | None:
         )
         for one in kernels
     ]
-    blocks: list[Block] = [cut_table(f"counters of {len(found.kernels)} kernels, the longest first", columns, rows, most)]
+    blocks: list[Block] = [
+        cut_table(f"counters of {len(found.kernels)} kernel{'s, the longest first' if len(found.kernels) != 1 else ''}", columns, rows, most)
+    ]
     if found.replayed:
         said = "Kernels were run alone or several times to count: these times are of the kernel alone, and no share of the program follows from them."
         blocks.append(Paragraph(text=said))

@@ -351,3 +351,89 @@ def test_queues_of_one_device_share_what_it_has() -> None:
     assert causes(report(serial=(pair,), lanes=lanes, devices=(device(),))) == []
     other = msgspec.structs.replace(pair, second="preprocess")
     assert causes(report(serial=(other,), lanes=lanes, devices=(device(),))) == ["serialisation"]
+
+
+def frame(name: str, share: float, file: str | None = None, **more: object) -> FrameUse:
+    return FrameUse(function=name, own=2.0 * share, total=2.0 * share, own_share=share, total_share=share, file=file, **more)
+
+
+def profiled(*frames: FrameUse, measure: str = "wall", unit: str = "s") -> ReadReport:
+    return report(window_s=None, frames=frames, measure=measure, unit=unit)
+
+
+def test_python_functions_that_take_most_are_the_interpreter_and_nothing_of_it_is_sure() -> None:
+    (found,) = findings_of(profiled(frame("work", 0.7, "app.py", line=3), frame("<built-in method builtins.sum>", 0.3)))[0]
+    assert (found.cause, found.where.function, found.where.file, found.where.line) == ("interpreter", "work", "app.py", 3)
+    assert found.share == pytest.approx(0.7)
+    assert "1.40 s" in found.summary
+    assert all(action.speedup[0] == 1.0 for action in found.actions)
+    assert max(action.speedup[1] for action in found.actions) <= 1 / 0.3
+    assert found.actions[0].median_after_s[1] == pytest.approx(2.0)
+    # A sampler of Python alone does not tell the function from the native code that it calls.
+    (sampled,) = findings_of(profiled(frame("work", 0.7, "app.py"), frame("load", 0.3, "app.py"), measure="samples", unit="count"))[0]
+    assert "100.0% of the sampled time goes to Python functions and the native code that they call" in sampled.summary
+    assert sampled.actions[0].median_after_s is None
+    # What every program in Python has is none.
+    assert causes(profiled(frame("work", 0.3, "app.py"), frame("<built-in method builtins.sum>", 0.7))) == []
+    # Frames of the interpreter itself say it better.
+    assert causes(profiled(frame("_PyEval_EvalFrameDefault", 0.4), frame("work", 0.6, "app.py"))) == ["interpreter"]
+
+
+def test_functions_that_wait_are_input_and_output_of_what_calls_them() -> None:
+    sleeping = profiled(frame("<built-in method time.sleep>", 0.6, caller="wait"), frame("wait", 0.0, "app.py", line=6), frame("f", 0.4))
+    (found,) = findings_of(sleeping)[0]
+    assert (found.cause, found.where.function, found.where.file, found.where.line) == ("input-output", "wait", "app.py", 6)
+    assert "called by wait (app.py:6)" in found.summary
+    assert {action.action for action in found.actions} == {"block-instead", "prefetch"}
+    # 0.4 of other work hides as much of the waiting.
+    prefetch = next(action for action in found.actions if action.action == "prefetch")
+    assert prefetch.speedup == (1.0, pytest.approx(1 / 0.6))
+    reading = findings_of(profiled(frame("<method 'recv' of '_socket.socket' objects>", 0.6), frame("f", 0.4)))[0]
+    assert next(action.action for action in reading[0].actions) in {"cache", "prefetch"}
+    # On a CPU nothing sleeps, and samples of an unknown clock may be of one.
+    assert causes(profiled(frame("read", 0.6), frame("f", 0.4), measure="cpu-clock")) == []
+    assert causes(profiled(frame("read", 0.6), frame("f", 0.4), measure="samples", unit="count")) == []
+    assert causes(profiled(frame("f", 1.0), frame("<built-in method time.sleep>", 0.05))) == []
+
+
+def test_one_partition_that_leaves_much_of_the_wall_to_something_else_is_not_healthy() -> None:
+    one = partitions(count=1, runs=1, handoffs=0, delegated=100, fallbacks={})
+    table = ProfileTable(rows=(ProfileRow(name="a", kind="GEMM", total_s=0.083),), per_call=True, wall_s=0.1)
+    assert findings_of(report(window_s=None, partitions=one, tables=(table,))) == ((), None)
+    assert findings_of(report(window_s=None, partitions=one, tables=(msgspec.structs.replace(table, wall_s=0.085),))) == ((), True)
+
+
+def test_a_call_that_blocks_in_a_gap_is_no_python_that_runs() -> None:
+    found = idling("python", gap_s=0.4)
+    gap = msgspec.structs.replace(found.gaps[0], activity="<built-in function sleep>", covered_share=1.0)
+    assert causes(found) == ["interpreter"]
+    assert causes(msgspec.structs.replace(found, gaps=(gap,))) == []
+
+
+def test_the_time_of_a_device_that_is_a_part_of_the_window_is_said() -> None:
+    found = idling("synchronisation")
+    assert "40.0% of its time (400 ms)" in findings_of(found)[0][0].summary
+    assert "40.0% of the 1.00 s from its first work to its last (400 ms)" in findings_of(msgspec.structs.replace(found, window_s=3.0))[0][0].summary
+    two = msgspec.structs.replace(found, window_s=3.0, devices=(*found.devices, msgspec.structs.replace(found.devices[0], name="GPU 1")))
+    assert "40.0% of the 1.00 s each from their first work to their last (800 ms)" in findings_of(two)[0][0].summary
+
+
+def test_the_whole_is_named_with_its_seconds() -> None:
+    (found,) = findings_of(idling("synchronisation"))[0]
+    assert "of the window (1.00 s) can go" in found.actions[0].because
+
+
+@settings(deadline=None)
+@given(
+    because=st.sampled_from(["launch-bound", "synchronisation", "copy", "python", "data loading"]),
+    idle=st.floats(0.06, 1.0),
+    part=st.floats(0.01, 1.0),
+)
+def test_no_promise_is_above_what_the_devices_had_of_the_whole(because: str, idle: float, part: float) -> None:
+    used = device(window_s=part, busy_s=part * (1 - idle), idle_because_s={because: part * idle}, exposed_copy_s=part * (1 - idle) / 2)
+    findings, _ = findings_of(report(devices=(used,), window_s=1.0))
+    for found in findings:
+        for action in found.actions:
+            assert action.speedup[1] <= 1 / (1 - min(0.99, found.share * part)) * (1 + 1e-9)
+            assert action.median_after_s is not None
+            assert action.median_after_s[1] * action.speedup[0] == pytest.approx(1.0)

@@ -122,7 +122,7 @@ def test_a_rate_above_the_ceiling_is_told() -> None:
 
 def test_a_busy_multiprocessor_without_its_units_promises_nothing() -> None:
     (finding,) = kernel_findings(_table({"compute_share": 0.97, "occupancy": 0.66, "active_lanes": 32.0}))
-    assert (finding.cause, finding.bound, finding.actions) == ("near-peak", "compute", ())
+    assert (finding.cause, finding.bound, finding.actions) == ("near-peak", "inconclusive", ())
     assert "does not tell" in finding.summary
 
 

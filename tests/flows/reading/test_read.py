@@ -89,7 +89,7 @@ def test_iterations_that_there_are_not_are_refused(trace: Path, number: int, mes
 def test_iterations_and_windows_of_a_file_without_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "stacks.txt"
     path.write_text("main;f 3\nmain;g 5\n")
-    with pytest.raises(UsageError, match="without"):
+    with pytest.raises(UsageError, match="which has none"):
         read(path, window="1..2")
     with pytest.raises(UsageError, match="no iterations"):
         read(path, iteration=1)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ridgeline.core import SerialPair, TraceFinding, TraceOverhead, Where
+from ridgeline.core import OperatorUse, PathPiece, SerialPair, TraceFinding, TraceOverhead, Where
 from ridgeline.core.units import format_quantity, format_share
 
 from ..causes.unexplained import UNKNOWN
+from .blocking import blocks
+from .functions import MOSTLY, PYTHON_FIXES, in_python, waiting_fixes
 from .seen import LEAST, Fix, Seen, called, counted, of_all
 
-__all__ = ["between_operators", "cold_start", "polling", "taking_turns"]
+__all__ = ["between_operators", "blocked", "blocked_s", "cold_start", "outside", "polling", "python_alone", "starting_up", "taking_turns"]
 
 #: Under this many operators, or above this mean distance, time between operators is not what issuing them costs.
 _MANY = 50
@@ -22,6 +24,8 @@ _LOADING = "data loading"
 _POLLING = "polling on "
 #: First iterations are a finding only where they are this much of what was recorded.
 _LEAST_COLD = 0.2
+#: A first call that takes so many times what the others take does something else as well, such as loading what they all need.
+_MUCH_LONGER = 10.0
 #: With so many iterations after the first ones, something steady stands.
 _STEADY = 3
 
@@ -34,7 +38,7 @@ def between_operators(seen: Seen) -> Iterator[TraceFinding]:
     gap_s, whole_s = overhead.gap_s, overhead.window_s
     if overhead.iterations:
         whole_s, gap_s = (sum(part) for part in zip(*overhead.iterations, strict=True))
-    yield from _pausing(overhead, whole_s)
+    yield from _pausing(seen, overhead, whole_s)
     gap_s = max(0.0, gap_s - overhead.pauses_s)
     calls = sum(one.calls for one in seen.report.operators if one.kind == "operator") if overhead.calls is None else overhead.calls
     share = gap_s / whole_s if whole_s > 0 else 0.0
@@ -57,21 +61,25 @@ def between_operators(seen: Seen) -> Iterator[TraceFinding]:
     yield seen.finding("dispatch", "latency", Where(operator=name), share, said, evidence, fixes)
 
 
-def _pausing(overhead: TraceOverhead, whole_s: float) -> Iterator[TraceFinding]:
+def _pausing(seen: Seen, overhead: TraceOverhead, whole_s: float) -> Iterator[TraceFinding]:
     """Pauses between operators that are too long for what issuing one costs: what happened there is known only as far as something was recorded."""
-    share = overhead.pauses_s / whole_s if whole_s > 0 else 0.0
-    if share < _LEAST_BETWEEN or not overhead.pauses:
+    # What blocks on the path is told as such.
+    told_s = blocked_s(seen)
+    pauses = [pause for pause in overhead.pauses if not (told_s and blocks(pause.during))]
+    pauses_s = overhead.pauses_s if len(pauses) == len(overhead.pauses) else max(0.0, overhead.pauses_s - told_s)
+    share = pauses_s / whole_s if whole_s > 0 else 0.0
+    if share < _LEAST_BETWEEN or not pauses:
         return
-    longest = overhead.pauses[0]
+    longest = pauses[0]
     evidence = (
-        *of_all("pauses between operators", overhead.pauses_s, whole_s, f"pieces of more than {format_quantity(_FAR_S, 's')}"),
+        *of_all("pauses between operators", pauses_s, whole_s, f"pieces of more than {format_quantity(_FAR_S, 's')}"),
         counted("the longest", longest.duration_s, "s", f"from {format_quantity(longest.start_s, 's')} on"),
     )
-    during = dict.fromkeys(called(pause.during) for pause in overhead.pauses if pause.during)
+    during = dict.fromkeys(called(pause.during) for pause in pauses if pause.during)
     what = f"in {', '.join(list(during)[:3])}" if during else "and nothing recorded says what happened there"
     after = f" after {called(longest.after)}" if longest.after else ""
     length = f"the longest {format_quantity(longest.duration_s, 's')}{after}, from {format_quantity(longest.start_s, 's')} on"
-    said = f"{format_share(share)} of the time ({format_quantity(overhead.pauses_s, 's')}) lies in pauses between operators, {length}, {what}"
+    said = f"{format_share(share)} of the time ({format_quantity(pauses_s, 's')}) lies in pauses between operators, {length}, {what}"
     where = Where(operator=longest.after or None, function=longest.during or None)
     yield TraceFinding(where=where, bound="inconclusive", cause=UNKNOWN, share=min(1.0, share), evidence=evidence, summary=said)
 
@@ -91,7 +99,8 @@ def taking_turns(seen: Seen) -> Iterator[TraceFinding]:
         counted("turns that a dependency orders", pair.ordered, "1", "links of the file"),
         *of_all("what side by side would save", pair.saved_s, base_s, f"sum less the larger, of {of}"),
     )
-    said = f"{pair.first} and {pair.second} take turns: side by side {format_quantity(pair.saved_s, 's')} of {format_quantity(base_s, 's')} would go"
+    saved, whole = format_quantity(pair.saved_s, "s"), format_quantity(base_s, "s")
+    said = f"two take turns, {pair.first} and {pair.second}: side by side {saved} of {of} ({whole}) would go"
     fix = Fix(action="pipeline", because="run over successive steps side by side, both take the time of the longer", part=(0.5, 1.0), metric="period")
     yield seen.finding("serialisation", "latency", Where(lane=f"{pair.first}, {pair.second}"), share, said, evidence, (fix,), base=(base_s, of))
 
@@ -160,3 +169,112 @@ def cold_start(seen: Seen) -> Iterator[TraceFinding]:
     where = Where(stage="first iterations")
     # The promise is of all that was recorded, not of a steady iteration, which gets no shorter.
     yield seen.finding("cold-start", "latency", where, share, said, evidence, (fix,), base=(seen.window_s, "the window"))
+
+
+def starting_up(seen: Seen) -> Iterator[TraceFinding]:
+    """One call before any work of a device that takes much of the window: a context that is created, code that is loaded.
+
+    A program that goes on does so once, and is judged by its iterations.
+    """
+    path = seen.report.critical_path
+    if path is None or not seen.knows_path or not seen.report.devices or seen.steady_s or seen.window_s <= 0:
+        return
+    first_s = min(device.start_s for device in seen.report.devices)
+    calls = [piece for piece in path.pieces if piece.start_s < first_s and _begins(seen, piece)]
+    if not calls:
+        return
+    longest = max(calls, key=lambda piece: piece.duration_s)
+    took_s = min(longest.duration_s, first_s - longest.start_s)
+    share = took_s / seen.window_s
+    if share < _LEAST_COLD:
+        return
+    evidence = (
+        *of_all(longest.name, took_s, seen.window_s, "one call on the critical path, before a device has work, the window"),
+        counted("first work of a device", first_s, "s", "from the start of the window"),
+    )
+    took = f"{format_share(share)} of the window ({format_quantity(took_s, 's')})"
+    said = f"Before devices have work one call of {called(longest.name)} takes {took}: starting up, not the work itself"
+    fix = Fix(action="pre-warm", because="done before the first request, what is only done once delays none", part=(0.8, 1.0))
+    yield seen.finding("cold-start", "latency", Where(function=longest.name), share, said, evidence, (fix,), base=(seen.window_s, "the window"))
+
+
+def _begins(seen: Seen, piece: PathPiece) -> bool:
+    """Whether a piece of the path is of a kind that happens once: a call of the runtime, or an operator whose other calls are much shorter."""
+    if piece.label != "operator":
+        return piece.label == "runtime" and not blocks(piece.name)
+    use = next((one for one in seen.report.operators if one.name == piece.name and one.kind == "operator"), None)
+    return use is not None and use.calls >= _STEADY and 0 < _MUCH_LONGER * use.median_s <= piece.duration_s
+
+
+def outside(seen: Seen) -> Iterator[TraceFinding]:
+    """One call on the path that takes much of the window before devices have work or after it: whether it must, nothing tells."""
+    path = seen.report.critical_path
+    if path is None or not seen.knows_path or not seen.report.devices or seen.steady_s or seen.window_s <= 0:
+        return
+    first_s = min(device.start_s for device in seen.report.devices)
+    last_s = max(device.start_s + device.window_s for device in seen.report.devices)
+    before = [
+        piece for piece in path.pieces if piece.label == "operator" and piece.start_s + piece.duration_s <= first_s and not _begins(seen, piece)
+    ]
+    after = [piece for piece in path.pieces if piece.label in ("operator", "runtime") and piece.start_s >= last_s]
+    longest = max((*before, *after), key=lambda piece: piece.duration_s, default=None)
+    if longest is None or longest.duration_s / seen.window_s < _LEAST_COLD:
+        return
+    share = longest.duration_s / seen.window_s
+    when = "Before devices have work" if longest in before else "After the last work of the devices"
+    took = f"{format_share(share)} of the window ({format_quantity(longest.duration_s, 's')})"
+    said = f"{when} one call of {called(longest.name)} takes {took}; what it does then the file does not tell"
+    evidence = of_all(longest.name, longest.duration_s, seen.window_s, "one call on the critical path, the window")
+    where = Where(function=longest.name)
+    yield TraceFinding(where=where, bound="inconclusive", cause=UNKNOWN, share=min(1.0, share), evidence=evidence, summary=said)
+
+
+def _blocking(seen: Seen) -> list[OperatorUse]:
+    """Calls on the path that wait for something outside the program, the one with most time there first; none where no path is known."""
+    if not seen.knows_path or seen.window_s <= 0:
+        return []
+    found = [use for use in seen.report.operators if use.on_path_s > 0 and use.kind not in ("operator", "input") and blocks(use.name)]
+    return sorted(found, key=lambda use: -use.on_path_s)
+
+
+def blocked_s(seen: Seen) -> float:
+    """Seconds of the path in calls that block."""
+    return sum(use.on_path_s for use in _blocking(seen))
+
+
+def blocked(seen: Seen) -> Iterator[TraceFinding]:
+    """Calls on the path that sleep, or wait for a disk, the network or another process."""
+    found, took_s = _blocking(seen), blocked_s(seen)
+    if not found or took_s / seen.window_s < 2 * LEAST:
+        return
+    share, top = min(1.0, took_s / seen.window_s), found[0]
+    by = f", called by {called(top.caller)}" if top.caller else ""
+    names = ", ".join(called(use.name) for use in found[:3])
+    evidence = (
+        *of_all("waiting for something outside", took_s, seen.window_s, f"{names} on the critical path, the window"),
+        counted(called(top.name), top.calls, "count", "calls"),
+    )
+    said = f"{format_share(share)} of the window ({format_quantity(took_s, 's')}) goes to waiting in {called(top.name)}{by}"
+    where = Where(function=top.caller or top.name)
+    # Whatever is not waited for, devices still have their work to do.
+    most = 1.0 - max((device.busy_s for device in seen.report.devices), default=0.0) / seen.window_s
+    fixes = waiting_fixes([use.name for use in found], share)
+    yield seen.finding("input-output", "latency", where, share, said, evidence, fixes, path=most)
+
+
+def python_alone(seen: Seen) -> Iterator[TraceFinding]:
+    """A trace of function calls, with no operator and no device: the part of the path that Python functions take themselves."""
+    report = seen.report
+    if report.devices or not seen.knows_path or seen.window_s <= 0 or any(use.kind == "operator" for use in report.operators):
+        return
+    found = [use for use in report.operators if use.kind == "python" and ".py" in use.name and use.on_path_s > 0]
+    took_s = sum(use.on_path_s for use in found)
+    if not found or took_s / seen.window_s < MOSTLY:
+        return
+    top, share = max(found, key=lambda use: use.on_path_s), min(1.0, took_s / seen.window_s)
+    evidence = (
+        *of_all("Python functions themselves", took_s, seen.window_s, "own time on the critical path, the window"),
+        counted(called(top.name), top.on_path_s, "s", f"{top.calls} calls"),
+    )
+    said = in_python(share, took_s, called(top.name), top.on_path_s / seen.window_s)
+    yield seen.finding("interpreter", "latency", Where(function=top.name), share, said, evidence, PYTHON_FIXES)

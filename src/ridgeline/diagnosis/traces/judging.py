@@ -14,11 +14,11 @@ import msgspec
 from ridgeline.core import ReadReport, TraceFinding
 
 from .functions import functions
-from .host import between_operators, cold_start, polling, taking_turns
+from .host import between_operators, blocked, cold_start, outside, polling, python_alone, starting_up, taking_turns
 from .kernels import kernel_findings
 from .placed import conversions, handoffs
 from .seen import Seen
-from .waiting import before_and_after, exposed, imbalance, waiting
+from .waiting import before_and_after, exposed, imbalance, unexplained, waiting
 
 __all__ = ["RULES", "findings_of"]
 
@@ -40,6 +40,9 @@ RULES: tuple[Rule, ...] = (
     between_operators,
     taking_turns,
     polling,
+    blocked,
+    python_alone,
+    starting_up,
     conversions,
     handoffs,
     functions,
@@ -47,6 +50,8 @@ RULES: tuple[Rule, ...] = (
 )
 #: Asked only where no other rule found anything: first iterations are no bottleneck of a program that goes on.
 LAST: tuple[Rule, ...] = (cold_start,)
+#: Asked only where something was found: what nothing explains is no bottleneck alone, and stands beside what is, in its place.
+BESIDE: tuple[Rule, ...] = (unexplained, outside)
 #: A device that works at least this part of its window, or a host whose operators fill it so far, is healthy where nothing else was found.
 _BUSY = 0.9
 #: So many steps show what a program goes on with.
@@ -69,7 +74,9 @@ def findings_of(report: ReadReport) -> tuple[tuple[TraceFinding, ...], bool | No
     seen = Seen(report)
     found = [finding for rule in RULES for finding in rule(seen) if _limits(finding)]
     found = found or [finding for rule in LAST for finding in rule(seen) if _limits(finding)]
-    found.sort(key=lambda finding: (-_worth(finding), -finding.share))
+    if found:
+        found += [finding for rule in BESIDE for finding in rule(seen)]
+    found.sort(key=lambda finding: (-_worth(finding, seen), -finding.share))
     if found:
         return _numbered(found), False
     return (), _healthy(seen)
@@ -80,13 +87,17 @@ def _limits(finding: TraceFinding) -> bool:
     return not finding.actions or max(action.speedup[1] for action in finding.actions) >= _LEAST_GAIN
 
 
-def _worth(finding: TraceFinding) -> float:
+def _worth(finding: TraceFinding, seen: Seen) -> float:
     """What the best action would give, as a share of the time: a geometric mean of its gain in which what is sure counts twice.
 
     Of what has no action a third might go: a small waste with a name must not pass for the bottleneck beside a large one that has none.
     """
     gains = [math.cbrt(action.speedup[0] ** 2 * action.speedup[1]) for action in finding.actions]
-    return 1.0 - 1.0 / max(gains) if gains else _UNNAMED * finding.share
+    if gains:
+        return 1.0 - 1.0 / max(gains)
+    # A promise is of the whole, the share of a device is of what begins with its work.
+    part = seen.device_part if finding.where.lane in {device.name for device in seen.report.devices} else 1.0
+    return _UNNAMED * finding.share * part
 
 
 def _numbered(found: list[TraceFinding]) -> tuple[TraceFinding, ...]:
@@ -119,9 +130,11 @@ def _healthy(seen: Seen) -> bool | None:
     walls = [
         (sum(row.total_s for row in table.rows), table.wall_s) for table in report.tables if table.per_call and not table.nested and table.wall_s
     ]
-    if walls and report.partitions is None:
+    if walls:
         inside_s, wall_s = max(walls, key=lambda pair: pair[1])
-        return True if inside_s / wall_s >= _BUSY else None
+        # One piece that leaves a good part of the wall to something else is not all that a call does.
+        if report.partitions is None or inside_s / wall_s < _BUSY:
+            return True if inside_s / wall_s >= _BUSY else None
     if report.partitions is not None and report.partitions.nodes:
         return True if report.partitions.runs == 1 else None
     return None

@@ -75,9 +75,8 @@ class _Kernel:
 
     def counted(self, name: str, unit: str = "1") -> Evidence:
         """A figure as evidence."""
-        return Evidence(
-            name=name, quantity=Quantity.exact(self.figures[name], unit, source="counted", origin=f"counters of {self.launches} launches")
-        )
+        origin = "counters of one launch" if self.launches == 1 else f"counters of {self.launches} launches"
+        return Evidence(name=name, quantity=Quantity.exact(self.figures[name], unit, source="counted", origin=origin))
 
     def evidence(self, *names: str) -> tuple[Evidence, ...]:
         """Figures as evidence, those that there are."""
@@ -291,7 +290,7 @@ def _ceiling(kernel: _Kernel) -> Iterator[TraceFinding]:
     if dram is not None and dram >= _LIMITS and dram >= (compute or 0.0):
         low = 1.0 / (1.0 - 0.5 * _alone(dram, compute))
         gain = ("lower-precision", "half the width is half the bytes, where values allow it", (low, min(_HALF, _allowed(compute))))
-        said = f"{_short(kernel)} streams at {format_share(dram)} of the memory's peak"
+        said = f"the memory is at {format_share(dram)} of its peak: {_short(kernel)} streams"
         yield kernel.finding("streaming", "bandwidth", said, [gain], evidence)
     elif compute is not None and compute >= _LIMITS and compute >= (memory or 0.0):
         yield from _computing(kernel, compute, evidence)
@@ -306,7 +305,8 @@ def _computing(kernel: _Kernel, compute: float, evidence: Sequence[Evidence]) ->
     at = f"a unit of the multiprocessors is at {format_share(compute)} of its peak for {_short(kernel)}"
     if arithmetic is None and loads is None:
         said = f"{at}; which one, arithmetic or load and store, the file does not tell (collect ComputeWorkloadAnalysis)"
-        yield kernel.finding("near-peak", "compute", said, [], evidence)
+        # Loads and stores at their peak are no arithmetic that binds.
+        yield kernel.finding("near-peak", "inconclusive", said, [], evidence)
     elif (loads or 0.0) > (arithmetic or 0.0):
         said = f"{at}: the one that loads and stores, not arithmetic"
         gain = ("block", "values kept in registers are not loaded again", (1.0, min(_allowed(arithmetic), _allowed(kernel.dram))))

@@ -42,17 +42,18 @@ def conversions(seen: Seen) -> Iterator[TraceFinding]:
     where = Where(operator=largest.numerator_of.rpartition("such as ")[2] or None, lane=largest.name.rpartition(_CONVERTING)[2])
     made_of = ", ".join(f"{format_quantity(figure.numerator, 's')} {figure.name}" for figure in found)
     evidence = of_all("conversions", part_s, whole_s, f"{made_of}: {largest.numerator_of}")
-    path = seen.path_share(("compute", "copy")) if seen.report.devices else 1.0
-    base = seen.device_step if seen.report.devices else None
-    yield _converting(seen, where, min(1.0, part_s / whole_s), f"{called(where.operator or '')} and the like", evidence, path, base)
+    path = seen.path_share(("compute", "copy") if seen.report.devices else ("operator", "runtime", "python", "other"))
+    part = seen.device_part if seen.report.devices else 1.0
+    yield _converting(seen, where, min(1.0, part_s / whole_s), f"{called(where.operator or '')} and the like", evidence, path, part=part)
 
 
 def _converting(
-    seen: Seen, where: Where, share: float, what: str, evidence: Sequence[Evidence], path: float, base: tuple[float, str] | None = None
+    seen: Seen, where: Where, share: float, what: str, evidence: Sequence[Evidence], path: float, base: tuple[float, str] | None = None,
+    part: float = 1.0,
 ) -> TraceFinding:  # fmt: skip
     said = f"{format_share(share)} of the time goes to conversions of layout or type ({what})"
     fix = Fix(action="change-layout", because="kept in one layout and precision, data needs no conversion", part=(0.5, 1.0))
-    return seen.finding("layout-conversion", "bandwidth", where, share, said, evidence, (fix,), path=path, base=base)
+    return seen.finding("layout-conversion", "bandwidth", where, share, said, evidence, (fix,), path=path, base=base, part=part)
 
 
 def _in_tables(seen: Seen) -> Iterator[TraceFinding]:

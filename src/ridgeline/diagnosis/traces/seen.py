@@ -4,10 +4,13 @@ A share is of the time that all devices (or the host, where there is none) had: 
 can give is bounded twice: by Amdahl (speedup = 1 ÷ (1 − share · part), G. M. Amdahl, AFIPS 1967) and by the critical path, since what lies beside it
 delays nobody. Rules say which part of a share their action removes, from at least to at most. What a host does delays a device for as long as it is
 on the path, be it that the device still has something to do then: without it the window is shorter by that, down to what the device is busy for.
+A promise is of the whole: of a steady iteration, else of all that was recorded. A share of the devices' windows, which begin with their first work,
+is a smaller one of that.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,24 +72,35 @@ class Seen:
         """The device that idles longest for a reason."""
         return max(self.report.devices, key=lambda device: device.idle_because_s.get(because, 0.0)).name
 
+    def told(self, device: str, one: str, many: str) -> tuple[str, str]:
+        """(who does it, of whose time): a device where there is one, else all of them, since a share and its seconds are of all."""
+        count = len(self.report.devices)
+        who, whose = (f"{device} {one}", "its") if count == 1 else (f"{count} devices {many}", "their")
+        if self.device_part >= _ALL:
+            return who, "of its time" if count == 1 else "of their time together"
+        # A share of a small part of the window must not pass for one of all of it.
+        mean = f"{format_quantity(self.device_s / count, 's')}{' each' if count > 1 else ''}"
+        return who, f"of the {mean} from {whose} first work to {whose} last"
+
     @cached_property
     def idle_share(self) -> float:
         """Idle time of all devices of their windows."""
         return max(0.0, 1.0 - self.busy_s / self.device_s) if self.device_s > 0 else 0.0
 
     def removable(self, share: float, labels: Collection[str]) -> tuple[float, float]:
-        """(share of the time that goes with a host's activity, what can go at the most): its time on the path, and the idle time of the devices.
+        """(share of a step that goes with a host's activity, what can go at the most): its time on the path, and the idle time of the devices.
 
         Args:
-            share: of the time, in which devices idle because of it; all that is known without a path.
+            share: of the devices' windows, in which they idle because of it; all that is known without a path.
             labels: what the path calls it.
         """
+        part = self.device_part
         # The path is of the window: where the devices' windows are a part of it, what it has of the host is not all of them.
         if not self.knows_path or self.device_s < _ALL * self.window_s * len(self.report.devices):
-            return share, share
+            return share * part, share * part if self.steady_s else min(share * part, self.path_share(labels))
         # What waits for data or a copy goes on waiting for it.
         other_s = self.idle_s("data loading") + self.idle_s("copy")
-        return self.path_share(labels), max(share, self.idle_share - other_s / self.device_s)
+        return self.path_share(labels), part * max(share, self.idle_share - other_s / self.device_s)
 
     @property
     def knows_path(self) -> bool:
@@ -94,21 +108,23 @@ class Seen:
         path = self.report.critical_path
         return path is not None and path.length_s > 0 and path.covered_share >= _KNOWN_PATH
 
+    @property
+    def steady_s(self) -> float:
+        """Seconds of a steady iteration; 0 where there is none."""
+        steps = self.report.iterations
+        return (steps.median_s or 0.0) if steps is not None else 0.0
+
     @cached_property
     def step(self) -> tuple[float, str]:
         """Seconds that a promise is about, and of what they are: a steady iteration where there are any, else the whole window."""
-        steps = self.report.iterations
-        if steps is not None and steps.median_s:
-            return steps.median_s, "an iteration"
-        return self.window_s, "the window"
+        return (self.steady_s, "an iteration") if self.steady_s else (self.window_s, "the window")
 
     @cached_property
-    def device_step(self) -> tuple[float, str]:
-        """As `step`, of what a share of the devices' windows is of: a steady iteration, else their windows, which need not be the whole one."""
-        steps = self.report.iterations
-        if (steps is not None and steps.median_s) or not self.device_s:
-            return self.step
-        return self.device_s / len(self.report.devices), "the devices' window"
+    def device_part(self) -> float:
+        """The part of a step that the devices' windows are, on average: all of a steady iteration, of the whole what begins with their work."""
+        if self.steady_s or not self.device_s or not self.window_s:
+            return 1.0
+        return min(1.0, self.device_s / len(self.report.devices) / self.window_s)
 
     def path_share(self, labels: Collection[str] | None = None) -> float:
         """Share of the critical path that pieces with `labels` take (all that is no device work without); 1 where no path is known."""
@@ -117,6 +133,13 @@ class Seen:
             return 1.0
         found = [s for label, s in path.by_label.items() if (label in labels if labels is not None else label not in DEVICE_WORK)]
         return min(1.0, sum(found) / path.length_s)
+
+    def named_share(self, names: re.Pattern[str]) -> float:
+        """Share of the critical path that pieces with such names take; 1 where no path is known."""
+        path = self.report.critical_path
+        if path is None or not self.knows_path:
+            return 1.0
+        return min(1.0, sum(s for name, s in path.by_name.items() if names.search(name)) / path.length_s)
 
     def action(self, fix: Fix, share: float, on: str, path: float = 1.0, base: tuple[float, str] | None = None, goes: float | None = None) -> Action:
         """The promise of a fix to something with a share of `base` (of a step without), of which at most `path` can go.
@@ -128,7 +151,8 @@ class Seen:
         gains = tuple(1.0 / (1.0 - part) for part in gone)
         most = min(goes, most)
         base_s, of = base or self.step
-        because = f"{fix.because}; at most {format_share(most)} of {of} can go"
+        whole = f"{of} ({format_quantity(base_s, 's')})" if base_s > 0 else of
+        because = f"{fix.because}; at most {format_share(most)} of {whole} can go"
         # Samples, cycles and bytes are no seconds, and nobody measured a time to promise.
         after_s = (base_s / gains[1], base_s / gains[0]) if base_s > 0 else None
         return Action(
@@ -137,11 +161,14 @@ class Seen:
 
     def finding(
         self, cause: str, bound: Bound, where: Where, share: float, summary: str, evidence: Sequence[Evidence], fixes: Sequence[Fix], *,
-        path: float = 1.0, base: tuple[float, str] | None = None, goes: float | None = None,
+        path: float = 1.0, base: tuple[float, str] | None = None, goes: float | None = None, part: float = 1.0,
     ) -> TraceFinding:  # fmt: skip
-        """A finding with the promises of its fixes, best first; `goes` is what they take away where that is not the share itself."""
+        """A finding with the promises of its fixes, best first.
+
+        `part` is the part of `base` that the share is of; `goes` is what they take away of `base` where that is not the share itself.
+        """
         on = called(where.operator or where.function or where.lane or where.stage or "")
-        actions = sorted((self.action(fix, share, on, path, base, goes) for fix in fixes), key=lambda action: -action.speedup[0])
+        actions = sorted((self.action(fix, share * part, on, path, base, goes) for fix in fixes), key=lambda action: -action.speedup[0])
         return TraceFinding(
             where=where, bound=bound, cause=cause, share=min(1.0, share), evidence=tuple(evidence), summary=summary, actions=tuple(actions)
         )

@@ -13,18 +13,20 @@ from ridgeline.core import Evidence, Gap, TraceFinding, Where
 from ridgeline.core.units import format_quantity, format_share
 
 from ..causes.unexplained import UNKNOWN
+from .blocking import blocks
 from .seen import LEAST, Fix, Seen, called, counted, of_all
 
-__all__ = ["before_and_after", "exposed", "imbalance", "waiting"]
+__all__ = ["before_and_after", "exposed", "imbalance", "unexplained", "waiting"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Reason:
-    """What a reason of gaps means: its cause, how it is said, and what to do."""
+    """What a reason of gaps means: its cause, how it is said of one device and of many, and what to do."""
 
     because: tuple[str, ...]
     cause: str
     says: str
+    many: str
     fixes: tuple[Fix, ...]
     labels: tuple[str, ...]
 
@@ -39,6 +41,7 @@ _LAUNCHES = _Reason(
     because=("launch-bound", "operator"),
     cause="dispatch",
     says="waits for the host to issue the next work",
+    many="wait for the host to issue the next work",
     labels=("operator", "runtime", "launch"),
     fixes=(
         Fix(action="capture-graph", because="a captured graph is replayed with one call instead of one for each kernel", part=(0.5, 1.0)),
@@ -50,6 +53,7 @@ _DRAINED = _Reason(
     because=("synchronisation",),
     cause="synchronisation",
     says="has drained its queue while the host waited for a result",
+    many="have drained their queues while the host waited for a result",
     labels=(),
     fixes=(Fix(action="remove-sync", because="without the wait the host issues work ahead and the queue stays filled", part=(0.3, 1.0)),),
 )
@@ -57,6 +61,7 @@ _PYTHON = _Reason(
     because=("python",),
     cause="interpreter",
     says="waits while the host runs Python",
+    many="wait while the host runs Python",
     labels=("python",),
     fixes=(
         Fix(action="compile", because="compiled, the Python between operators is gone", part=(0.3, 0.95)),
@@ -76,11 +81,17 @@ def waiting(seen: Seen) -> Iterator[TraceFinding]:
     ahead = _ahead(seen)
     yield from _synchronising(seen, ahead)
     yield from _issuing(seen, ahead)
-    idle_s = _left(seen, _PYTHON.because, ahead)
+    # A call that blocks is no Python that runs: it is told as what it is.
+    idle_s = max(0.0, _left(seen, _PYTHON.because, ahead) - _in_blocking(seen))
     if idle_s / seen.device_s >= LEAST:
         yield _waits(seen, _PYTHON, idle_s, ahead)
     yield from _copying(seen)
     yield from _input(seen)
+
+
+def _in_blocking(seen: Seen) -> float:
+    """Idle time, of the gaps that are listed, in which the host is in a call that blocks."""
+    return sum(gap.duration_s * gap.covered_share for gap in seen.report.gaps if gap.because == "python" and blocks(gap.activity))
 
 
 def before_and_after(seen: Seen) -> Iterator[TraceFinding]:
@@ -93,7 +104,7 @@ def before_and_after(seen: Seen) -> Iterator[TraceFinding]:
     last_s = max(device.start_s + device.window_s for device in seen.report.devices)
     found: dict[str, float] = {}
     for piece in path.pieces:
-        if piece.label == "python" and (piece.start_s + piece.duration_s <= first_s or piece.start_s >= last_s):
+        if piece.label == "python" and not blocks(piece.name) and (piece.start_s + piece.duration_s <= first_s or piece.start_s >= last_s):
             found[piece.name] = found.get(piece.name, 0.0) + piece.duration_s
     python_s = sum(found.values())
     share = python_s / seen.window_s
@@ -145,9 +156,10 @@ def _synchronising(seen: Seen, ahead: float) -> Iterator[TraceFinding]:
         *_longest(seen, ("synchronisation",)),
     )
     device = max(seen.report.devices, key=lambda one: sum(one.drained_because_s.get(each, 0.0) for each in _AHEAD)).name
-    said = f"{device} {_DRAINED.says}: {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
+    who, of = seen.told(device, _DRAINED.says, _DRAINED.many)
+    said = f"{who}: {format_share(share)} {of} ({format_quantity(idle_s, 's')})"
     yield seen.finding(
-        _DRAINED.cause, "latency", Where(lane=device), share, said, evidence, _DRAINED.fixes, path=seen.path_share(), base=seen.device_step
+        _DRAINED.cause, "latency", Where(lane=device), share, said, evidence, _DRAINED.fixes, path=seen.path_share(), part=seen.device_part
     )
 
 
@@ -166,24 +178,38 @@ def _issuing(seen: Seen, ahead: float) -> Iterator[TraceFinding]:
 
 
 def _stopped(seen: Seen, gaps: Sequence[Gap], *, memory: bool) -> Iterator[TraceFinding]:
-    """Long gaps in which the host was busy with one call: known only where it takes or gives back memory."""
-    idle_s = sum(gap.duration_s for gap in gaps)
+    """Long gaps in which the host was busy with one call: known only where it takes or gives back memory, and then only of what that call fills."""
+    idle_s = sum(gap.duration_s * (gap.covered_share if memory else 1.0) for gap in gaps)
     share = idle_s / seen.device_s
     if share < LEAST:
         return
     longest = max(gaps, key=lambda gap: gap.duration_s)
     calls = ", ".join(dict.fromkeys(called(gap.activity) for gap in sorted(gaps, key=lambda gap: -gap.duration_s)[:3] if gap.activity))
     times = f"{len(gaps)} gap{'s' if len(gaps) > 1 else ''} of more than {format_quantity(_ISSUED_S, 's')}"
-    evidence = (*of_all(f"idle: {times}", idle_s, seen.device_s, f"host in {calls}"), counted("longest", longest.duration_s, "s", longest.activity))
+    filled = "filled by" if memory else "host in"
+    evidence = (*of_all(f"idle: {times}", idle_s, seen.device_s, f"{filled} {calls}"), counted("longest", longest.duration_s, "s", longest.activity))
     where = Where(lane=longest.device, function=longest.activity or None)
-    took = f"{format_share(share)} of its time ({format_quantity(idle_s, 's')})"
+    who, of = seen.told(longest.device, "waits", "wait")
+    took = f"{format_share(share)} {of} ({format_quantity(idle_s, 's')})"
     if memory:
-        said = f"{longest.device} waits for {took} while the host takes or gives back its memory ({calls})"
+        said = f"{who} for {took} while the host takes or gives back memory of the device ({calls})"
         fixes = (Fix(action="reuse-buffers", because="memory that is kept is not asked for again, and nothing waits for it", part=(0.5, 1.0)),)
-        yield seen.finding("allocation", "latency", where, share, said, evidence, fixes, path=seen.path_share(), base=seen.device_step)
+        path = min(seen.path_share(), seen.named_share(_MEMORY))
+        yield seen.finding("allocation", "latency", where, share, said, evidence, fixes, path=path, part=seen.device_part)
     else:
-        said = f"{longest.device} waits for {took} in {times}, the host in {calls or 'nothing recorded'}; what that waits for the file does not tell"
+        said = f"{who} for {took} in {times}, the host in {calls or 'nothing recorded'}; what that waits for the file does not tell"
         yield TraceFinding(where=where, bound="inconclusive", cause=UNKNOWN, share=min(1.0, share), evidence=evidence, summary=said)
+
+
+def unexplained(seen: Seen) -> Iterator[TraceFinding]:
+    """Idle time that nothing recorded fills: no bottleneck with a name, but what is named must not pass for all of it."""
+    if seen.device_s <= 0 or (idle_s := seen.idle_s("nothing known")) / seen.device_s < 2 * LEAST:
+        return
+    share, device = idle_s / seen.device_s, seen.idlest("nothing known")
+    who, of = seen.told(device, "is idle", "are idle")
+    said = f"{who} for {format_share(share)} {of} ({format_quantity(idle_s, 's')}), and the file does not show why"
+    evidence = (*of_all("idle: nothing known", idle_s, seen.device_s, "gaps that nothing recorded fills"), *_longest(seen, ("nothing known",)))
+    yield TraceFinding(where=Where(lane=device), bound="inconclusive", cause=UNKNOWN, share=min(1.0, share), evidence=evidence, summary=said)
 
 
 def _waits(seen: Seen, reason: _Reason, idle_s: float, ahead: float) -> TraceFinding:
@@ -193,10 +219,11 @@ def _waits(seen: Seen, reason: _Reason, idle_s: float, ahead: float) -> TraceFin
     device = seen.idlest(max(reason.because, key=seen.idle_s))
     name = f"idle: {reason.says}"
     evidence = (*of_all(name, idle_s, seen.device_s, "gaps between pieces of device work, windows of all devices"), *_longest(seen, reason.because))
-    said = f"{device} {reason.says} for {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
+    who, of = seen.told(device, reason.says, reason.many)
+    said = f"{who} for {format_share(share)} {of} ({format_quantity(idle_s, 's')})"
     goes, most = seen.removable(share, reason.labels)
     goes *= idle_s / all_s
-    return seen.finding(reason.cause, "latency", Where(lane=device), share, said, evidence, reason.fixes, path=most, goes=goes, base=seen.device_step)
+    return seen.finding(reason.cause, "latency", Where(lane=device), share, said, evidence, reason.fixes, path=most, goes=goes, part=seen.device_part)
 
 
 def _copying(seen: Seen) -> Iterator[TraceFinding]:
@@ -216,7 +243,8 @@ def _copying(seen: Seen) -> Iterator[TraceFinding]:
         counted("copies on the devices", copied_s, "s", "union"),
         *_longest(seen, ("copy",)),
     )
-    said = f"{device} waits for copies between host and device for {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
+    who, of = seen.told(device, "waits", "wait")
+    said = f"{who} for copies between host and device for {format_share(share)} {of} ({format_quantity(idle_s, 's')})"
     hidden = min(1.0, seen.busy_s / idle_s)
     fixes = (
         Fix(
@@ -226,7 +254,7 @@ def _copying(seen: Seen) -> Iterator[TraceFinding]:
         Fix(action="keep-on-device", because="what stays on the device is not copied", part=(0.3, 1.0)),
         Fix(action="batch-transfers", because="one large copy costs one latency", part=(0.1, 0.8)),
     )  # fmt: skip
-    yield seen.finding("transfer", "latency", Where(lane=device), share, said, evidence, fixes, path=seen.path_share(), base=seen.device_step)
+    yield seen.finding("transfer", "latency", Where(lane=device), share, said, evidence, fixes, path=seen.path_share(), part=seen.device_part)
 
 
 def _longest(seen: Seen, because: tuple[str, ...]) -> Iterator[Evidence]:
@@ -253,8 +281,9 @@ def _input(seen: Seen) -> Iterator[TraceFinding]:
         *of_all("idle: waits for data", idle_s, seen.device_s, "gaps filled by loading, windows of all devices"),
         *_longest(seen, ("data loading",)),
     )
-    said = f"{device} waits for data for {format_share(share)} of its time ({format_quantity(idle_s, 's')})"
-    yield seen.finding("input-output", "latency", Where(lane=device), share, said, evidence, (fix,), base=seen.device_step)
+    who, of = seen.told(device, "waits", "wait")
+    said = f"{who} for data for {format_share(share)} {of} ({format_quantity(idle_s, 's')})"
+    yield seen.finding("input-output", "latency", Where(lane=device), share, said, evidence, (fix,), path=seen.path_share(), part=seen.device_part)
 
 
 def exposed(seen: Seen) -> Iterator[TraceFinding]:
@@ -274,12 +303,12 @@ def _moves(seen: Seen, moved_s: float, what: str, labels: tuple[str, ...], devic
     share = moved_s / seen.device_s
     evidence = of_all(f"exposed {what}", moved_s, seen.device_s, f"{what} with no arithmetic beside, windows of all devices")
     waits = "; waiting for a slower device is part of it" if what == "communication" else ""
-    said = (
-        f"{device} only moves data for {format_share(share)} of its time: {what} with no arithmetic beside ({format_quantity(moved_s, 's')}{waits})"
-    )
+    who, of = seen.told(device, "only moves", "only move")
+    said = f"{who} data for {format_share(share)} {of}: {what} with no arithmetic beside ({format_quantity(moved_s, 's')}{waits})"
     computed_s = sum(one.compute_s for one in seen.report.devices)
     hidden = min(1.0, computed_s / moved_s)
-    because = f"{what} beside arithmetic cost nothing as long as there is arithmetic: {format_quantity(computed_s, 's')}"
+    costs = "costs" if what == "communication" else "cost"
+    because = f"{what} beside arithmetic {costs} nothing as long as there is arithmetic: {format_quantity(computed_s, 's')}"
     fixes = [
         Fix(action="overlap-transfer", because=because, part=(0.3 * hidden, hidden), metric="period"),
         Fix(action="batch-transfers", because="few large transfers reach a better bandwidth than many small ones", part=(0.1, 0.6)),
@@ -287,7 +316,7 @@ def _moves(seen: Seen, moved_s: float, what: str, labels: tuple[str, ...], devic
     if what == "copies":
         fixes.append(Fix(action="keep-on-device", because="what stays on the device is not copied", part=(0.3, 1.0)))
     return seen.finding(
-        "transfer", "bandwidth", Where(lane=device), share, said, evidence, fixes, path=seen.path_share(labels), base=seen.device_step
+        "transfer", "bandwidth", Where(lane=device), share, said, evidence, fixes, path=seen.path_share(labels), part=seen.device_part
     )
 
 

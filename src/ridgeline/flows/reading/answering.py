@@ -16,6 +16,7 @@ from ridgeline.diagnosis.traces import findings_of
 from ridgeline.timeline.figures import figures
 from ridgeline.timeline.nesting import parents
 
+from .callers import frame_callers
 from .restricting import part_of
 from .timed import timed_answers
 
@@ -126,4 +127,4 @@ def _frames(stacks: Sequence[Stacks]) -> dict[str, Any]:
 
     first = stacks[0]
     alike = [one for one in stacks if one.measure == first.measure and one.unit == first.unit]
-    return {"frames": frame_uses(alike), "measure": first.measure, "unit": first.unit}
+    return {"frames": frame_callers(alike, frame_uses(alike)), "measure": first.measure, "unit": first.unit}

@@ -66,7 +66,8 @@ def restricted(profile: Profile, start_s: float, end_s: float | None) -> Profile
 
     timeline = profile.timeline
     if timeline is None or not len(timeline):
-        raise UsageError("a file with times, to look at a part of them", found=f"{profile.files[0]} without", remedy="leave --window out")
+        which = f"{profile.files[0]} ({profile.format}), which has none"
+        raise UsageError("a file with times, to look at a part of them", found=which, remedy="leave --window out")
     first, last = window_of(timeline)
     # Floor and ceiling would take in a neighbour's tick where seconds were rounded; the nearest tick is what was meant.
     start = first + round(start_s / timeline.tick_s)

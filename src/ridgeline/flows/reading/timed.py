@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from ridgeline.core import EVENT_KINDS, CriticalPath, DeviceUse, OperatorUse, Timeline, UsageError
 from ridgeline.core.units import format_quantity
 
+from .callers import operator_callers
+
 __all__ = ["timed_answers"]
 
 Report = Callable[[str, float | None], None]
@@ -94,7 +96,7 @@ def _path(timeline: Timeline, changes: Mapping[str, float | None], nested: bool,
 
     # Before the graph, which is large: what both need beside the events is never needed at once.
     report("operators", None)
-    uses = operator_uses(timeline, up=up)
+    uses = operator_callers(timeline, up, operator_uses(timeline, up=up))
     report("critical path", None)
     deps = graph_of(timeline)
     found = path_of(deps)

@@ -74,7 +74,9 @@ def _one_tree(profile: Profile, to: str) -> Stacks:
 
 
 def _lacks(profile: Profile, what: str, to: str) -> UsageError:
-    return UsageError(f"a file with {what}, for --to {to}", found=f"{profile.files[0]}, a {profile.format} without", remedy="write another format")
+    return UsageError(
+        f"a file with {what}, for --to {to}", found=f"{profile.files[0]} ({profile.format}), which has none", remedy="write another format"
+    )
 
 
 def _parquet(profile: Profile, report: ReadReport, path: Path) -> None:

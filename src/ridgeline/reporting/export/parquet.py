@@ -99,7 +99,7 @@ def write_operators(operators: Sequence[OperatorUse], file: BinaryIO) -> None:
     arrow, parquet = _arrow()
     names = [field.name for field in msgspec.structs.fields(OperatorUse)]
     columns = {name: [getattr(one, name) for one in operators] for name in names}
-    types = {"name": arrow.string(), "kind": arrow.string(), "calls": arrow.int64()}
+    types = {**dict.fromkeys(("name", "kind", "caller"), arrow.string()), "calls": arrow.int64()}
     schema = arrow.schema([(name, types.get(name, arrow.float64())) for name in names], metadata={"ridgeline": "ridgeline.operators/1"})
     parquet.write_table(arrow.table(columns, schema=schema), file, compression="zstd")
 
