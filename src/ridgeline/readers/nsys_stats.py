@@ -95,7 +95,9 @@ class _Header:
     @classmethod
     def of(cls, line: str) -> _Header | None:
         """The header that a line is, or `None`."""
-        if "(" not in line and "Total Time" not in line:
+        # Nearly all lines are none, which is told without taking them apart.
+        plain = line.casefold()
+        if "total time" not in plain and not ("start" in plain and "duration" in plain):
             return None
         return next((header for sign in ",\t;" if (header := cls(split(line, sign))).trace or header.summary), None)
 
