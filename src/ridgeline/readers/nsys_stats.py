@@ -97,7 +97,7 @@ class _Header:
         """The header that a line is, or `None`."""
         # Nearly all lines are none, which is told without taking them apart.
         plain = line.casefold()
-        if "total time" not in plain and not ("start" in plain and "duration" in plain):
+        if "total time" not in plain and not ("(" in plain and "start" in plain and "duration" in plain):
             return None
         return next((header for sign in ",\t;" if (header := cls(split(line, sign))).trace or header.summary), None)
 
