@@ -78,15 +78,17 @@ def _keep(findings: Path, data: bytes, error: BaseException) -> None:
 
 def fuzz(format: str, seconds: int, findings: Path, corpus: Path) -> None:
     """In this process; ends it."""
-    # The finder of an editable install loads modules past atheris, which then follows no branch and mutates blindly.
+    import ridgeline._native  # noqa: F401
+
+    # The finder of an editable install, which the C module alone needs, loads modules past atheris, which then follows no branch and mutates blindly.
     sys.meta_path[:] = [finder for finder in sys.meta_path if "Editable" not in type(finder).__name__ and "Redirecting" not in type(finder).__name__]
-    sys.path.insert(0, str(HERE.parents[1] / "src"))
     import atheris
 
     with atheris.instrument_imports(include=["ridgeline.readers"]):
         from ridgeline.readers import read_profile  # noqa: F401
 
-        importlib.import_module("ridgeline.readers.reading")._readers()
+        # A reader that does not load refuses everything, which looks like a reader without a fault.
+        importlib.import_module("ridgeline.readers.reading")._named(format)
     scratch = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)) / "input"
     options = [
         f"-max_total_time={seconds}", f"-max_len={_LONGEST_INPUT}", f"-rss_limit_mb={_MEMORY_MB}", f"-timeout={_HANG_S}", "-print_final_stats=1",
