@@ -227,6 +227,13 @@ def test_a_second_recording_that_changed_the_calls_is_left_out() -> None:
     assert said == "recorded once more with shapes, calls took 1.5 times [1.4, 1.6] as long as clean ones: that recording is left out"
 
 
+def test_a_second_recording_in_doubt_that_is_much_slower_is_left_out() -> None:
+    held = _Held((1.0, 0.95, 1.05), content=_host(("aten::mm", 0, 100)), richer=(36.0, 0.9, 80.0))
+    found = module.record(held, Tracing(), 1.0, lambda label, fraction: None)  # type: ignore[arg-type]
+    assert found.recording is not None
+    assert (found.recording.shapes, found.recording.perturbed) == (False, False)
+
+
 def test_a_second_recording_that_fails_leaves_the_first(tmp_path: Path) -> None:
     class Once(_Held):
         def call(self, function: str, arguments: dict[str, Any], returns: type) -> TraceTaken:

@@ -100,9 +100,9 @@ def paused(seed: int, pause: int, name: str = "op") -> Profile:
 
 def test_time_in_which_nothing_was_recorded_has_a_row_of_its_own() -> None:
     found = difference(paused(1, 800), paused(2, 200))
-    assert (found.verdict, changes(found)) == ("faster", {"no event runs": "shrank"})
-    assert row(found, "no event runs").ratio == pytest.approx(0.25, rel=0.02)
-    assert row(found, "no event runs").seconds == pytest.approx((800e-9, 200e-9), rel=0.02)
+    assert (found.verdict, changes(found)) == ("faster", {"time in which no event runs": "shrank"})
+    assert row(found, "time in which no event runs").ratio == pytest.approx(0.25, rel=0.02)
+    assert row(found, "time in which no event runs").seconds == pytest.approx((800e-9, 200e-9), rel=0.02)
     assert changes(difference(paused(1, 0), paused(2, 0))) == {}
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ridgeline.core import DEVICE_WORK, Timeline
+from ridgeline.core import DEVICE_WORK, Timeline, Track
 from ridgeline.timeline.iterations import iteration_spans, iterations, repeated_suffix
 from ridgeline.timeline.overhead import overhead
 from ridgeline.timeline.use import window_of
@@ -61,6 +61,25 @@ def test_pauses_between_operators_are_told_from_what_issuing_them_takes() -> Non
     assert alone is not None
     assert [one.duration_s for one in alone.pauses] == pytest.approx([31e-3, 4e-3])
     assert (alone.pauses_s, alone.calls) == (pytest.approx(35e-3), 5)
+
+
+@pytest.mark.parametrize(
+    ("beside", "during"),
+    [
+        ([("annotation", "gloo:all_reduce", 1, 9)], "gloo:all_reduce"),
+        ([("annotation", "backward", 0, 20), ("python", "wait", 2, 9)], "wait"),
+        ([("python", "wait", 1, 4), ("python", "wait", 5, 8)], "wait"),
+        ([("python", "outer", 0, 20), ("python", "inner", 1, 9)], "inner"),
+        ([("python", "wait", 1, 4)], ""),
+        ([("iteration", "step", 0, 20), ("profiler", "flush", 0, 20)], ""),
+    ],
+)
+def test_what_goes_on_in_a_pause(beside: list[tuple[str, str, int, int]], during: str) -> None:
+    ms, other = 10**6, Track(name="thread 2", role="thread", process="1", thread="2")
+    rows = [(HOST, "operator", "a", 0, ms // 2), (HOST, "operator", "b", 10 * ms, 11 * ms)]
+    found = overhead(timeline_of([*rows, *((other, kind, name, low * ms, high * ms) for kind, name, low, high in beside)]))
+    assert found is not None
+    assert [(one.after, one.during) for one in found.pauses[:1]] == [("a", during)]
 
 
 def test_no_operator_has_no_overhead() -> None:

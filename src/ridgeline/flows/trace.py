@@ -45,6 +45,8 @@ _GAPS = 200
 _COMPUTING, _OUTSIDE = 0.2, 0.2
 #: Where nobody asked for a recording, one that took this many times the clean calls around it is not made again.
 _PATIENCE = 3
+#: A second recording whose calls took this many times as long as those of the first changed them, whatever its interval leaves open.
+_WORSE = 1.1
 
 
 class Tracing(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +128,7 @@ def record(worker: Worker, tracing: Tracing, budget_s: float, report: Report) ->
             except (RidgelineError, OSError) as error:
                 said = (_failed(error, more),)
             else:
-                if perturbed(richer.ratio):
+                if perturbed(richer.ratio) or richer.ratio.value > _WORSE * max(1.0, taken.ratio.value):
                     said = (_unwanted(richer, more),)
                 else:
                     taken, profile, tracing = richer, with_more, more

@@ -57,5 +57,6 @@ def rank_sentence(report: ReadReport) -> str:
 
 
 def _awaited(worst: RankUse, report: ReadReport) -> str:
-    steps = len(report.iterations.spans_s) if report.iterations is not None else 0
-    return f"{format_quantity(worst.awaited_s / steps, 's')} an iteration" if steps else format_quantity(worst.awaited_s, "s")
+    # Of collectives that were left out nobody knows how long an iteration waited in them.
+    steps = len(report.iterations.spans_s) if report.iterations is not None and not worst.unlike else 0
+    return f"{format_quantity(worst.awaited_s / steps, 's')} an iteration" if steps else f"{format_quantity(worst.awaited_s, 's')} in these"

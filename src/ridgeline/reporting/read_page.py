@@ -158,7 +158,9 @@ def _why_unknown(report: ReadReport) -> str:
         return _idle(report, window_s, window_s - busy_s)
     if report.overhead is not None and report.overhead.window_s > 0:
         of = "a steady iteration" if report.judged else "the time"
-        return f"{format_share(_outside(report.overhead, report))} of {of} lies outside operators, and nothing recorded says what happened there"
+        python_s = report.critical_path.by_label.get("python", 0.0) if report.critical_path is not None else 0.0
+        what = "in Python" if 2 * python_s > report.overhead.gap_s > 0 else "and nothing recorded says what happened there"
+        return f"{format_share(_outside(report.overhead, report))} of {of} lies outside operators, {what}"
     if report.frames:
         return "what binds it counters would have to say"
     if report.counters is not None:

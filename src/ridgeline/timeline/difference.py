@@ -48,7 +48,7 @@ _MOST_VALUES, _MOST_ROWS = 100, 500
 #: Addresses of objects in the names of functions.
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 #: The row of the time of iterations in which no event runs.
-_NOTHING = ("no event runs", "idle")
+_NOTHING = ("time in which no event runs", "idle")
 #: Below this part of names and of time in common two recordings are of different programs.
 _LEAST_COMMON = 0.1
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ridgeline.core import Pause, Timeline, TraceOverhead
 
 from .events import Events, events_of, is_kind, is_work, links_of, window_of
-from .intervals import Ticks, covered_before, merge, union_length
+from .grouping import numbered
+from .intervals import Ticks, covered_before, grouped_union, merge, union_length
 from .iterations import Spans, iteration_spans
 from .nesting import inside_of, parents
 
@@ -85,16 +86,33 @@ def _begun(starts: Ticks, within: tuple[Ticks, Ticks]) -> int:
 
 def _listed(t: Timeline, events: Events, operators: NDArray[np.bool_], pauses: tuple[Ticks, Ticks], origin: int) -> tuple[Pause, ...]:
     long = np.argsort(pauses[0] - pauses[1], kind="stable")[:_MOST]
-    beside = ~operators & ~is_kind(events, "annotation", "iteration", "profiler")
+    ranges = is_kind(events, "annotation")
+    beside = ~operators & ~ranges & ~is_kind(events, "iteration", "profiler")
     length = events.end - events.start
     found = []
     for low, high in zip(pauses[0][long].tolist(), pauses[1][long].tolist(), strict=True):
         before = np.flatnonzero(operators & (events.end == low))
-        ran = np.flatnonzero(beside & (2 * (np.minimum(events.end, high) - np.maximum(events.start, low)) > high - low))
         after = t.strings[events.name[before[length[before].argmax()]]] if len(before) else ""
-        during = t.strings[events.name[ran[length[ran].argmin()]]] if len(ran) else ""
+        # A named range says what goes on where nothing else does.
+        during = _during(t, events, beside, low, high) or _during(t, events, ranges, low, high)
         found.append(Pause(start_s=(low - origin) * t.tick_s, duration_s=(high - low) * t.tick_s, after=after, during=during))
     return tuple(found)
+
+
+def _during(t: Timeline, events: Events, chosen: NDArray[np.bool_], low: int, high: int) -> str:
+    """What runs for more than half of a pause: the shortest event that does, else the name whose events do together; empty for none."""
+    at = np.flatnonzero(chosen & (events.start < high) & (events.end > low))
+    covers = np.minimum(events.end[at], high) - np.maximum(events.start[at], low)
+    ran = at[2 * covers > high - low]
+    if len(ran):
+        shortest = ran[(events.end - events.start)[ran].argmin()]
+        return t.strings[int(events.name[shortest])]
+    names, number = numbered(events.name[at].astype(np.int64))
+    if not len(names):
+        return ""
+    together = grouped_union(number, np.maximum(events.start[at], low), np.minimum(events.end[at], high), len(names))
+    most = int(together.argmax())
+    return t.strings[int(names[most])] if 2 * int(together[most]) > high - low else ""
 
 
 def _each(t: Timeline, operators: tuple[Ticks, Ticks], spans: Spans | None) -> tuple[tuple[float, float], ...]:

@@ -90,6 +90,8 @@ def _of_table(table: PartitionTable, profile: Profile) -> PartitionReport | None
     largest = delegated if count == 1 else max(sizes) if len(sizes) == count and sizes else None
     handoff = table.handoff_s.value if table.handoff_s is not None else None
     whole = _whole(profile, parts, handoff)
+    # What entering the one partition takes is no cost of a boundary.
+    handoff = handoff if runs > 1 else None
     return PartitionReport(
         count=count,
         runs=max(runs, count),
@@ -221,9 +223,12 @@ def _of_rows(table: ProfileTable) -> PartitionReport | None:
     for row in layers:
         place = row.provider or row.device or "layers"
         seconds[place] = seconds.get(place, 0.0) + _own(row)
-    timed = [_own(row) for row in reformats if _own(row) > 0]
+    boundaries = _between(table.rows)
+    timed = [boundary.total_s for boundary in boundaries if boundary.total_s is not None]
     handoff = sum(timed) if timed else None
-    whole = max(table.wall_s or 0.0, sum(seconds.values()) + (handoff or 0.0)) if table.per_call else sum(seconds.values()) + (handoff or 0.0)
+    # Reformats of the network's inputs and outputs lie on no boundary.
+    whole = sum(seconds.values()) + sum(map(_own, reformats))
+    whole = max(table.wall_s or 0.0, whole) if table.per_call else whole
     spent = sum(map(_own, fallback))
     return PartitionReport(
         count=len(taken),
@@ -233,7 +238,7 @@ def _of_rows(table: ProfileTable) -> PartitionReport | None:
         handoffs=max(0, len(taken) - 1),
         handoff_s=handoff,
         fallbacks=_ranked(Counter(row.kind or row.name for row in fallback), {row.kind or row.name: _own(row) for row in fallback}),
-        boundaries=tuple(_between(table.rows))[:_MOST_BOUNDARIES],
+        boundaries=tuple(boundaries[:_MOST_BOUNDARIES]),
         without_s=without_boundaries(whole, spent, handoff, sum(seconds.values()) - spent) if len(stretches) > 1 else None,
         providers=seconds,
         run_s=whole,
