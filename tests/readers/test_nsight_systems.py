@@ -20,6 +20,7 @@ from ridgeline.readers import Limits, read_profile
 from ridgeline.readers.joining import last_before, matches, next_after
 from ridgeline.readers.nsight_systems import NsightSystems
 from ridgeline.readers.testing import ProfileReaderConformance
+from ridgeline.timeline.replay import what_if
 
 STRINGS = (
     "void gemm<float>(float*)", "cudaLaunchKernel_v7000", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "cudaStreamSynchronize_v3020",
@@ -204,6 +205,45 @@ def test_a_copy_that_its_own_call_outlasts_was_waited_for(tmp_path: Path) -> Non
     )
     assert [event[1] for event in events(profile)] == ["copy", "copy", "wait", "runtime"]
     assert {link for link in links(profile) if link[0] == "wait"} == {("wait", "wait", 200, 100)}
+
+
+def test_a_call_that_waits_for_room_in_a_full_queue_waits_for_the_device(tmp_path: Path) -> None:
+    def full(start: int, end: int, thread: int = 70, type: int = 8) -> Row:
+        return {"start": start, "end": end, "globalTid": global_tid(7, thread), "nameId": TRAINER, "overheadType": type}
+
+    calls = [call(100, 110, 1), call(120, 320, 2), call(330, 430, 3), call(440, 540, 4), call(550, 650, 5)]
+    overhead = [full(125, 205), full(210, 300), full(335, 380), full(445, 535, thread=71), full(555, 645, type=3), full(640, 700)]
+    profile = read(
+        tmp_path,
+        {
+            "CUPTI_ACTIVITY_KIND_KERNEL": [kernel(200 + 100 * n, 300 + 100 * n, n) for n in range(1, 6)],
+            "CUPTI_ACTIVITY_KIND_RUNTIME": calls,
+            "PROFILER_OVERHEAD": overhead,
+        },
+    )
+    # Two times together fill more than half of the second; of the others they are too short, of another thread, or something else.
+    kinds = [(start, kind) for lane, kind, _, start, _ in events(profile) if lane.startswith("process")]
+    assert kinds == [(100, "runtime"), (120, "wait"), (330, "runtime"), (440, "runtime"), (550, "runtime")]
+
+
+def test_what_a_full_queue_held_up_comes_sooner_with_faster_work(tmp_path: Path) -> None:
+    """One kernel fits into the queue; so each launch but the first waits until the kernel before it has ended."""
+    starts = [1100 * n for n in range(5)]
+    calls = [call(0, 20, 0), *(call(start + 30, start + 1070, n) for n, start in enumerate(starts, 1))]
+    where = {"globalTid": global_tid(7, 70), "nameId": TRAINER, "overheadType": 8}
+    full = [{"start": start + 40, "end": start + 1060, **where} for start in starts]
+    found = read(
+        tmp_path,
+        {
+            "CUPTI_ACTIVITY_KIND_KERNEL": [kernel(start + 50, start + 1050, n) for n, start in enumerate([*starts, 5500])],
+            "CUPTI_ACTIVITY_KIND_RUNTIME": calls,
+            "PROFILER_OVERHEAD": full,
+        },
+    )
+    gone = what_if(timeline(found), "void gemm<float>(float*)")
+    # What stays is what launching takes.
+    assert gone.before_s == pytest.approx(6550e-9)
+    assert gone.after_s < 0.15 * gone.before_s
 
 
 def test_graphs_are_traced_by_nodes_or_whole_and_never_both(tmp_path: Path) -> None:

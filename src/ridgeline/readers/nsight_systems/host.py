@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..assembling import Whole, kind_of
 from ..databases import MISSING
-from ..joining import matches
+from ..joining import last_before, matches
 from ..kinds import bare_call, call_kind, iteration_of, system_call_kind
 from .export import Export
 
@@ -23,6 +24,9 @@ _FULL, _OWN_OF_CUDA = 8, (2, 6, 7)
 _MARKS, _NESTED, _FREE = (34, 65), (59, 70), (60, 71)
 _OTHER_ROWS = "NVTX rows that are no ranges or marks (names of domains, categories, threads)"
 _NVTX, _DOMAIN = "NVTX_EVENTS", 75
+
+
+Flags = NDArray[np.bool_]
 
 
 class Calls(NamedTuple):
@@ -60,10 +64,26 @@ def _calls_of(export: Export, table: str, waiting: tuple[Whole, Whole], own_copi
     blocked = (matches(*waiting, process, rows["correlationId"]) >= 0) & ~queries
     copy = matches(own_copies[0], own_copies[1], process, rows["correlationId"])
     blocked |= (copy >= 0) & (own_copies[2][copy] <= rows["end"]) if len(own_copies[2]) else False
-    kinds = np.where(blocked, kind_of("wait"), kinds)
     threads = np.where(rows["globalTid"] != MISSING, rows["globalTid"], rows["globalPid"])
+    blocked |= _held_up(export, threads, rows["start"], rows["end"])
+    kinds = np.where(blocked, kind_of("wait"), kinds)
     event = export.assembly.add(rows["start"], rows["end"], name=names, lane=export.threads(threads), kind=kinds, place=f"table {table} row")
     return Calls(event, process, rows["correlationId"], rows["start"], rows["end"], kinds)
+
+
+def _held_up(export: Export, threads: Whole, start: Whole, end: Whole) -> Flags:
+    """Calls that for more than half of their time could put nothing into a queue that was full: they waited for the device."""
+    full_ns = np.zeros(len(start), np.int64)
+    for table in _OVERHEAD:
+        rows = export.numbers(table, "start", "end", "globalTid", "overheadType")
+        of = rows["overheadType"] == _FULL
+        if not of.any():
+            continue
+        begun, done = rows["start"][of], rows["end"][of]
+        call = last_before(threads, start, rows["globalTid"][of], begun + 1)
+        within = (call >= 0) & (done <= end[call]) if len(end) else call >= 0
+        np.add.at(full_ns, call[within], (done - begun)[within])
+    return np.asarray((full_ns > 0) & (2 * full_ns > end - start))
 
 
 def _library(export: Export, table: str) -> None:
