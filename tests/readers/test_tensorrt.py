@@ -70,7 +70,8 @@ def test_layers_per_inference_and_reformats_as_boundaries(tmp_path: Path) -> Non
     assert table.rows[1].share == pytest.approx(1 / 4.5)
     cut = partition_report(profile)
     assert cut is not None
-    assert (cut.nodes, cut.handoff_s) == (3, pytest.approx(0.75e-3))
+    # The first reformat is of the network's input and lies on no boundary; one has no time.
+    assert (cut.nodes, cut.handoff_s) == (3, pytest.approx(0.25e-3))
     assert [(each.after, each.before, each.total_s) for each in cut.boundaries if each.total_s] == [("conv2", "{ForeignNode[a...b]}", 0.25e-3)]
 
 
