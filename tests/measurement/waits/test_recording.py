@@ -139,9 +139,11 @@ def test_who_has_ended_is_not_waited_for():
 
 
 def test_a_function_in_the_place_of_the_class_of_processes_is_left_alone(monkeypatch):
-    monkeypatch.setattr(subprocess, "Popen", functools.partial(subprocess.Popen, close_fds=True))
+    own = functools.partial(subprocess.Popen, close_fds=True)
+    monkeypatch.setattr(subprocess, "Popen", own)
     with Recorder() as recorder, Wrapping(recorder):
-        subprocess.run(["true"], check=True)
+        assert subprocess.Popen is own
+        assert subprocess.run(["true"], check=True).returncode == 0
 
 
 def test_what_fails_to_be_wrapped_leaves_nothing_wrapped(monkeypatch):

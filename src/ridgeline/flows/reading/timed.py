@@ -137,8 +137,8 @@ def _meant(timeline: Timeline, text: str, factor: float | None) -> _Asked:
     used = {timeline.strings[number] for number in np.flatnonzero(np.bincount(timeline.name.values, minlength=len(timeline.strings))).tolist()}
     if text in used:
         return _Asked(text, frozenset({text}), factor)
-    pattern = re.compile(fnmatch.translate(text)) if set(text) & set("*?") else re.compile(re.escape(text), re.IGNORECASE)
-    found = frozenset(name for name in used if (pattern.match(name) if set(text) & set("*?") else pattern.search(name)))
+    fits = re.compile(fnmatch.translate(text)).match if set(text) & set("*?") else re.compile(re.escape(text), re.IGNORECASE).search
+    found = frozenset(name for name in used if fits(name))
     if not found:
         near = difflib.get_close_matches(text, used, n=3, cutoff=0.5)
         remedy = f"such as {', '.join(map(repr, near))}" if near else "names stand in the table of operators; a part of one, or * and ?, will do"

@@ -53,7 +53,7 @@ def repeated(text: bytes) -> Repeated | None:
 def _decoded(parts: list[bytes], counts: Counter[bytes], between: bytes) -> Repeated | None:
     last = {part: number for number, part in enumerate(parts)}
     first = {part: len(parts) - 1 - number for number, part in enumerate(reversed(parts))}
-    again = sorted((number for part, number in last.items() if counts[part] > 1))
+    again = sorted(number for part, number in last.items() if counts[part] > 1)
     numbers = [*(first[part] for part in counts), *again]
     text = b"[" + b",".join(_whole(parts, number) for number in numbers) + b"]"
     try:
