@@ -396,6 +396,16 @@ def test_functions_that_wait_are_input_and_output_of_what_calls_them() -> None:
     assert causes(profiled(frame("f", 1.0), frame("<built-in method time.sleep>", 0.05))) == []
 
 
+def test_what_a_program_reads_while_it_starts_is_not_what_it_sleeps_for() -> None:
+    def actions(*frames: FrameUse) -> set[str]:
+        (found,) = findings_of(profiled(*frames))[0]
+        return {action.action for action in found.actions}
+
+    sleeping, reading = frame("<built-in method time.sleep>", 0.6, caller="wait"), "<method 'read' of '_io.BufferedReader' objects>"
+    assert "block-instead" in actions(sleeping, frame(reading, 0.01), frame("f", 0.39))
+    assert "cache" in actions(sleeping, frame(reading, 0.2), frame("f", 0.2))
+
+
 def test_one_partition_that_leaves_much_of_the_wall_to_something_else_is_not_healthy() -> None:
     one = partitions(count=1, runs=1, handoffs=0, delegated=100, fallbacks={})
     table = ProfileTable(rows=(ProfileRow(name="a", kind="GEMM", total_s=0.083),), per_call=True, wall_s=0.1)

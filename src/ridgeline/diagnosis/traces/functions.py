@@ -7,7 +7,7 @@ libomp, onnxruntime's thread pool and CPython.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ridgeline.core import Bound, Evidence, FrameUse, TraceFinding, Where
@@ -24,6 +24,8 @@ _LEAST = 0.1
 MOSTLY = 0.5
 #: Measures that are time or go with it; of allocations and of calls nothing is said here.
 _TIMES = re.compile(r"cpu|wall|sample|cycle|time|clock|task|instruction|^$", re.IGNORECASE)
+#: Part of the waiting that is sleeping where there is nothing to keep or ask for ahead.
+_NEARLY_ALL = 0.9
 #: Measures of work and not of time that passes: what sleeps has none.
 _WORKING = re.compile(r"cpu|cycle|clock|task|instruction", re.IGNORECASE)
 #: What a Python function does itself may be bytecode, or an operator of an array that runs no bytecode: nothing of it is sure to go.
@@ -132,7 +134,7 @@ def _waiting(seen: Seen) -> Iterator[TraceFinding]:
     called_by = f", called by {_placed(by)}" if by is not top else ""
     said = f"{format_share(share)} of the {_of(seen)}{_seconds(seen, found)} goes to waiting in {called(top.function)}{called_by}"
     where = Where(function=by.function, file=by.file, line=by.line)
-    fixes = waiting_fixes([use.function for use in found], share)
+    fixes = waiting_fixes({use.function: use.own_share for use in found}, share)
     yield seen.finding("input-output", "latency", where, share, said, _evidence(seen, found), fixes, base=_whole(seen))
 
 
@@ -156,12 +158,13 @@ def in_python(share: float, took_s: float | None, top: str, top_share: float, of
     return f"{format_share(share)} of the {of}{took} goes to {what}, most of it to {top}: {format_share(top_share)}"
 
 
-def waiting_fixes(names: Sequence[str], share: float) -> tuple[Fix, ...]:
-    """What to do about calls of these names that block for a share of the time: other work beside hides as much as there is of it."""
+def waiting_fixes(weights: Mapping[str, float], share: float) -> tuple[Fix, ...]:
+    """What to do about calls that block for a share of the time, by name with what each has of it: other work beside hides as much as there is."""
     hidden = min(1.0, (1.0 - share) / share) if share > 0 else 0.0
     because = "asked for ahead, it is there when it is needed, as long as there is other work"
     ahead = Fix(action="prefetch", because=because, part=(0.0, hidden), metric="period")
-    if all(sleeps(name) for name in names):
+    # What every program reads while it starts is not what it waits for.
+    if sum(weight for name, weight in weights.items() if sleeps(name)) >= _NEARLY_ALL * sum(weights.values()):
         return (Fix(action="block-instead", because="a wait that ends with what it waits for takes no longer than that", part=(0.0, 1.0)), ahead)
     return (Fix(action="cache", because="what is kept is not waited for again", part=(0.0, 1.0)), ahead)
 

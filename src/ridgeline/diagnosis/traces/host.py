@@ -258,7 +258,7 @@ def blocked(seen: Seen) -> Iterator[TraceFinding]:
     where = Where(function=top.caller or top.name)
     # Whatever is not waited for, devices still have their work to do.
     most = 1.0 - max((device.busy_s for device in seen.report.devices), default=0.0) / seen.window_s
-    fixes = waiting_fixes([use.name for use in found], share)
+    fixes = waiting_fixes({use.name: use.on_path_s for use in found}, share)
     yield seen.finding("input-output", "latency", where, share, said, evidence, fixes, path=most)
 
 
