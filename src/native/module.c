@@ -10,6 +10,7 @@
 #include "latency.h"
 #include "sampler.h"
 #include "samples.h"
+#include "scan.h"
 #include "stages.h"
 #include "states.h"
 #include "stream.h"
@@ -54,7 +55,7 @@ PyMODINIT_FUNC PyInit__native(void)
     if (counters_init() != 0)
         return PyErr_NoMemory();
     PyObject *module = PyModule_Create(&definition);
-    if (module != NULL && stages_init(module) != 0)
+    if (module != NULL && (stages_init(module) != 0 || scan_init(module) != 0))
         Py_CLEAR(module);
     return module;
 }

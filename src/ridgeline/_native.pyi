@@ -175,3 +175,17 @@ def column(objects: list[Any], member: Any, /) -> tuple[bytearray, str] | None:
 
     member: the slot's descriptor, as `Class.name`. `None` where an object is of another class, or a value neither an int of 64 bits nor a float.
     """
+
+class Scanner:
+    """Trace events from bytes to rows of numbers, for plain text; texts keep their numbers from one call to the next. `len`: how many there are."""
+
+    def scan(self, text: bytes, /) -> tuple[bytearray, int] | None:
+        """The events of the JSON array that `text` begins with, as rows of `readers.chrome.scanned.ROW`, and the byte behind the array.
+
+        `None` where anything is not plain: no strict JSON, a field twice or of another type than it should have, a time with an exponent.
+        """
+
+    def text(self, number: int, /) -> bytes:
+        """The text of this number as it stood in the file, IndexError where there is none."""
+
+    def __len__(self) -> int: ...

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ridgeline.core import ReadError
 
-from .arguments import Arguments
+from .arguments import Arguments, Given
 from .events import ABSENT, EMPTY, Args, Event
 from .interning import TOO_LONG, Grown, Names, as_text, finite
 from .kineto import FOUND, REPEATED, Class, class_of
 from .stream import Block
-from .times import ABSENT_NS, WRONG_NS, nanoseconds
+from .times import ABSENT_NS, WRONG_NS
 
 __all__ = ["Columns", "Slot"]
 
@@ -59,6 +59,7 @@ class _Lane:
         phase, category, process, thread = key
         self.group = _GROUP[_PHASES.get(phase, "ignored") if isinstance(phase, str) else "ignored"]
         self.category = as_text(category)
+        self.ignored = _FOUND if self.category in FOUND else as_text(phase)[:20]
         if self.category in FOUND:
             self.group = _GROUP["ignored"]
         self.process = as_text(process)
@@ -160,12 +161,11 @@ class Columns:
         if self.events > self._most:
             raise ReadError(f"at most {self._most} events", found=f"{self._file}, which has more", remedy="record less, or raise the limit")
         lanes = self.lanes
-        lane = np.array([lanes[(event.ph, event.cat, event.pid, event.tid)] for event in events], np.int32)
+        lane = events.lanes(lanes)
         groups = np.array([each.group for each in lanes.all], np.int8)[lane]
-        names = self.names
-        name = np.array([names[event.name] for event in events], np.int32)
+        name = events.names(self.names)
         name[np.array([each.too_long for each in lanes.all], np.bool_)[lane]] = TOO_LONG
-        start = nanoseconds(events, "ts", block.text)
+        start = events.times("ts")
         timed = self._timed(block, groups, name, start)
         present = np.bincount(groups[timed], minlength=len(GROUPS))
         for group, number in _GROUP.items():
@@ -179,12 +179,12 @@ class Columns:
         elif group == "metadata":
             # Some recorders write the same again and again: the last of each lane and name is what holds.
             _, last = np.unique((lane[rows].astype(np.int64) << 32 | name[rows])[::-1], return_index=True)
-            for row in np.sort(rows[len(rows) - 1 - last]).tolist():
-                self._metadata(block.events[row])
+            for event in block.events.at(np.sort(rows[len(rows) - 1 - last])):
+                self._metadata(event)
         elif group == "counter":
             self._counters(block, rows, start)
         elif group == "ignored":
-            self._ignored(block, rows)
+            self._ignored(block, rows, lane[rows])
         else:
             self._points(group, block, rows, lane[rows], name[rows], start[rows])
 
@@ -204,14 +204,12 @@ class Columns:
 
     def _count(self, reason: str, block: Block, rows: Ints) -> None:
         if len(rows):
-            place = "" if reason in self.excluded else block.place(int(rows[0]))
-            self.exclude(reason, place, sum(block.times[row] for row in rows.tolist()) if block.times else len(rows))
+            self.exclude(reason, "" if reason in self.excluded else block.place(int(rows[0])), len(rows))
 
-    def _ignored(self, block: Block, rows: Ints) -> None:
+    def _ignored(self, block: Block, rows: Ints, lane: NDArray[np.int32]) -> None:
         phases: dict[str, list[int]] = {}
-        for row in rows.tolist():
-            event = block.events[row]
-            phases.setdefault(_FOUND if as_text(event.cat) in FOUND else as_text(event.ph)[:20], []).append(row)
+        for row, number in zip(rows.tolist(), lane.tolist(), strict=True):
+            phases.setdefault(self.lanes.all[number].ignored, []).append(row)
         for phase, found in phases.items():
             what = _UNUSED.get(phase, f"phase {phase!r}, which is not known")
             self._count(what, block, np.array(found))
@@ -219,10 +217,7 @@ class Columns:
     # ── spans ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _spans(self, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
-        events = block.events
-        duration = nanoseconds(events, "dur", block.text)
-        if len(rows) < len(events):
-            events, duration = [events[row] for row in rows.tolist()], duration[rows]
+        duration = block.events.times("dur")[rows]
         sound = duration >= 0
         if not sound.all():
             for reason, bad in (
@@ -232,13 +227,10 @@ class Columns:
             ):
                 self._count(reason, block, rows[bad])
             rows, lane, name, start, duration = rows[sound], lane[sound], name[sound], start[sound], duration[sound]
-            events = [events[row] for row in np.flatnonzero(sound).tolist()]
         if len(rows):
-            self._kept(block.index, events, rows, lane, name, start, duration)
+            self._kept(block, rows, lane, name, start, duration)
 
-    def _kept(
-        self, index: int, events: list[Event], rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints, duration: Ints
-    ) -> None:
+    def _kept(self, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints, duration: Ints) -> None:
         first = self.spans["start"].size
         self.whole_us = self.whole_us and not (duration % 1000).any()
         lanes = self.lanes.all
@@ -247,35 +239,30 @@ class Columns:
         self.known = self.known or any(lanes[each].known for each in np.flatnonzero(np.bincount(lane)).tolist())
         wanted = np.flatnonzero(np.array([each.cls.args for each in lanes], np.bool_)[lane])
         if len(wanted):
-            self._arguments(events, wanted, lane, slot, first)
-        for column, values in (("start", start), ("duration", duration), ("name", name), ("slot", slot), ("cls", cls), ("event", rows + index)):
+            self._arguments(block.events.arguments(rows[wanted]), wanted, lane, slot, first)
+        for column, values in (("start", start), ("duration", duration), ("name", name), ("slot", slot), ("cls", cls), ("event", rows + block.index)):
             self.spans[column].add(values)
 
-    def _arguments(self, events: list[Event], wanted: Ints, lane: NDArray[np.int32], slot: NDArray[np.int32], first: int) -> None:
-        args: list[Args] = [found if type(found := events[row].args) is Args else EMPTY for row in wanted.tolist()]
+    def _arguments(self, args: Given, wanted: Ints, lane: NDArray[np.int32], slot: NDArray[np.int32], first: int) -> None:
         rows = wanted + first
         self.arguments.take(args, rows)
         beside = np.array([not each.on_host for each in self.lanes.all], np.bool_)[lane[wanted]]
         chosen = np.flatnonzero(beside)
         if len(chosen):
-            at = chosen.tolist()
-            self.arguments.take_device([args[i] for i in at], rows[chosen])
-            device_slot = self._device_slots([args[i] for i in at], lane[wanted[chosen]])
-            slot[wanted[chosen]] = device_slot
+            of_device = args.at(chosen)
+            self.arguments.take_device(of_device, rows[chosen])
+            slot[wanted[chosen]] = self._device_slots(of_device, lane[wanted[chosen]])
 
-    def _device_slots(self, args: list[Args], lane: NDArray[np.int32]) -> NDArray[np.int32]:
-        lanes, slots = self.lanes.all, self.slots
-        found: dict[tuple[int, Any, Any], int] = {}
+    def _device_slots(self, args: Given, lane: NDArray[np.int32]) -> NDArray[np.int32]:
+        found, which = args.queues(lane)
         out = []
-        for number, each in zip(lane.tolist(), args, strict=True):
-            key = (number, each.device, each.stream)
-            slot = found.get(key)
-            if slot is None:
-                slot = found[key] = slots[_device_slot(lanes[number], each)]
-                if lanes[number].cls.where == "queue":
-                    self.queues.setdefault((lanes[number].process, lanes[number].thread), slot)
+        for number, device, stream in found:
+            own = self.lanes.all[number]
+            slot = self.slots[_device_slot(own, device, stream)]
+            if own.cls.where == "queue":
+                self.queues.setdefault((own.process, own.thread), slot)
             out.append(slot)
-        return np.array(out, np.int32)
+        return np.array(out, np.int32)[which]
 
     # ── everything else ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -291,14 +278,13 @@ class Columns:
         own_thread = slot.tolist()
         beside = np.flatnonzero(np.array([not each.on_host for each in lanes], np.bool_)[lane]) if group == "begin" else rows[:0]
         if len(beside):
-            args = [found if type(found := block.events[row].args) is Args else EMPTY for row in rows[beside].tolist()]
-            slot[beside] = self._device_slots(args, lane[beside])
+            slot[beside] = self._device_slots(block.events.arguments(rows[beside]), lane[beside])
         if group.startswith("flow") or group.endswith("async"):
             named = name.tolist() if group.startswith("flow") else [ABSENT] * len(rows)
-            each = zip(rows.tolist(), lane.tolist(), named, strict=True)
-            key = [2 * self._key(block.events[row], lanes[number], text) for row, number, text in each]
+            events = block.events.at(rows)
+            key = [2 * self._key(event, lanes[number], text) for event, number, text in zip(events, lane.tolist(), named, strict=True)]
             if group == "flow_end":
-                key = [number + (block.events[row].bp == "e") for row, number in zip(rows.tolist(), key, strict=True)]
+                key = [number + (event.bp == "e") for event, number in zip(events, key, strict=True)]
         else:
             key = own_thread
         points = self.points[group]
@@ -332,11 +318,10 @@ class Columns:
             self.threads[process, as_text(event.tid)] = as_text(args.name)
 
     def _counters(self, block: Block, rows: Ints, start: Ints) -> None:
-        counts = _COUNTERS.decode(block.text)
-        for row in rows.tolist():
-            event = block.events[row]
+        again = block.events.again(rows, _COUNTERS)
+        for row, event, counts in zip(rows.tolist(), block.events.at(rows), again, strict=True):
             try:
-                series = msgspec.json.decode(counts[row].args, type=dict[str, int | float | str | None])
+                series = msgspec.json.decode(counts.args, type=dict[str, int | float | str | None])
             except (msgspec.MsgspecError, RecursionError, ValueError):
                 self._count("counters without numbers", block, np.array([row]))
                 continue
@@ -357,10 +342,10 @@ def _counted(event: Event) -> str:
     return f"{as_text(event.name)} {as_text(event.id)}".strip()
 
 
-def _device_slot(lane: _Lane, args: Args) -> Slot:
+def _device_slot(lane: _Lane, device: Any, stream: Any) -> Slot:
     """Device and stream as the arguments say them; where they do not, the process is the device and the thread the stream."""
-    device = as_text(args.device) or lane.process
-    stream = as_text(args.stream) if lane.cls.unit != "MTIA" else ""
+    device = as_text(device) or lane.process
+    stream = as_text(stream) if lane.cls.unit != "MTIA" else ""
     known = _UNIT.match(device)
     # Words are a name, such as that of a device of one rank in a file of ours.
     unit, number = known.groups() if known else ("" if " " in device else lane.cls.unit, device)

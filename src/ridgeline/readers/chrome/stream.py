@@ -15,9 +15,10 @@ import msgspec
 
 from ridgeline.readers.source import PIECE, Damaged, Source
 
-from .events import Ended, Event, Fault, decode_events, end_before_rest
+from .decoded import Decoded
+from .events import Ended, Fault, decode_events, end_before_rest
 from .mending import NEXT, mended, walk
-from .repeated import repeated
+from .scanned import Scanned, Texts
 
 __all__ = ["Block", "EventStream"]
 
@@ -39,30 +40,27 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     """Events that stand one after another.
 
     Args:
-        events: decoded; index: how many came before.
-        text: the array they were decoded from.
+        events: themselves; index: how many came before.
+        text: the array they were read from.
         offset: byte of the unpacked file at which `text` begins.
-        places: byte of each event in the file where `text` was put together from them: decoded one by one, or repeated.
-        numbers, times: where events that repeat others were left out, which event of the block each is, and how many of it there are.
+        places: byte of each event in the file where `text` was put together from events that were decoded one by one.
     """
 
-    events: list[Event]
+    events: Decoded | Scanned
     index: int
     text: bytes
     offset: int
     places: tuple[int, ...] = ()
-    numbers: tuple[int, ...] = ()
-    times: tuple[int, ...] = ()
 
     def __len__(self) -> int:
-        return sum(self.times) or len(self.events)
+        return len(self.events)
 
     def place(self, number: int) -> str:
         """Where event `number` of the block stands, for a person."""
-        event = f"event {self.index + (self.numbers[number] if self.numbers else number) + 1}"
+        event = f"event {self.index + number + 1}"
         if self.places:
             return f"byte {self.places[number]}, {event}"
-        starts = [1, *(cut.end() for cut in _CUT.finditer(self.text))]
+        starts = self.events.starts() or [len(self.text) - len(self.text[1:].lstrip()), *(cut.end() for cut in _CUT.finditer(self.text))]
         if len(starts) == len(self.events):
             return f"byte {self.offset + starts[number]}, {event}"
         return event
@@ -94,6 +92,7 @@ class EventStream:
         self._count = 0
         self._object = False
         self._through = False
+        self._texts = Texts()
 
     def blocks(self) -> Iterator[Block]:
         """The events in the order of the file; metadata events among them."""
@@ -207,18 +206,16 @@ class EventStream:
             body = self._data[:cut].rstrip(b" \t\r\n,\x00") if last else memoryview(self._data)[:cut]
             text = b"".join((b"[", body, b"]"))
             try:
-                found = repeated(text)
-                events = decode_events(text) if found is None else found.events
-            except Ended as ended:
-                text = text[: ended.byte]
-                yield self._block(decode_events(text), text)
-                self._drop(ended.byte - 1)
-                return True
+                events, end = self._texts.scanned(text) or _decoded(text)
             except Fault as fault:
                 if fault.cut and not last:
                     continue
                 break
-            yield self._block(events, text) if found is None else self._block(*found)
+            yield Block(events, self._count, text, self._offset - 1)
+            self._count += len(events)
+            if end < len(text):
+                self._drop(end - 1)
+                return True
             self._drop(cut)
             self._drop(len(self._data) - len(self._data.lstrip(b" \t\r\n,")))
             if last:
@@ -226,19 +223,12 @@ class EventStream:
             return last
         return (yield from self._walked(last))
 
-    def _block(
-        self, events: list[Event], text: bytes, places: tuple[int, ...] = (), numbers: tuple[int, ...] = (), times: tuple[int, ...] = ()
-    ) -> Block:
-        offset = self._offset - 1
-        block = Block(events, self._count, text, offset, tuple(offset + place for place in places), numbers, times)
-        self._count += len(block)
-        return block
-
     def _walked(self, last: bool) -> Any:
         found = walk(self._data, last)
         places = tuple(self._offset + place for place in found.places)
         if found.events:
-            yield Block(found.events, self._count, b"[" + b",".join(found.parts) + b"]", self._offset, places)
+            text = b"[" + b",".join(found.parts) + b"]"
+            yield Block(Decoded(found.events, text), self._count, text, self._offset, places)
         self._count += len(found.events)
         for byte, _, reason in found.lost:
             count, first = self.lost.get(reason, (0, f"byte {self._offset + byte}"))
@@ -290,3 +280,11 @@ class EventStream:
             end = found
         self._take(text[:end])
         return skipped + end - 1
+
+
+def _decoded(text: bytes) -> tuple[Decoded, int]:
+    """The events of a JSON array and the byte behind it; raises `Fault`."""
+    try:
+        return Decoded(decode_events(text), text), len(text)
+    except Ended as ended:
+        return Decoded(decode_events(text[: ended.byte]), text[: ended.byte]), ended.byte
