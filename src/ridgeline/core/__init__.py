@@ -56,11 +56,12 @@ if TYPE_CHECKING:
     from .graph import DTYPE_BYTES, Graph, Op, Placement, Tensor, TripCount
     from .history import HistoryChange, HistoryEntry, HistoryLine, HistoryPoint, HistoryReport
     from .partitions import Partition, PartitionTable
-    from .prediction import Prediction
+    from .prediction import Basis, OperatorPrediction, Prediction, PredictionReport
     from .primitives import Primitive, PrimitiveTable
     from .profile import Excluded, KernelCounts, KernelTable, Profile, ProfileRow, ProfileTable
     from .promises import PromiseLine, PromisePoint, PromiseReport, PromiseTrend
     from .quantity import Quantity, product, quotient, total
+    from .query import KernelParameters, Neighbour, Sparsity, SystemState, Workload
     from .read_report import (
         BoundaryCost,
         CriticalPath,
@@ -135,11 +136,12 @@ _HOMES = {
     "graph": "DTYPE_BYTES Graph Op Placement Tensor TripCount",
     "history": "HistoryChange HistoryEntry HistoryLine HistoryPoint HistoryReport",
     "partitions": "Partition PartitionTable",
-    "prediction": "Prediction",
+    "prediction": "Basis OperatorPrediction Prediction PredictionReport",
     "primitives": "Primitive PrimitiveTable",
     "profile": "Excluded KernelCounts KernelTable Profile ProfileRow ProfileTable",
     "promises": "PromiseLine PromisePoint PromiseReport PromiseTrend",
     "quantity": "Quantity product quotient total",
+    "query": "KernelParameters Neighbour Sparsity SystemState Workload",
     "read_report": (
         "BoundaryCost CriticalPath DeviceUse EventCount Figure FrameUse Gap Growth IterationReport LaneUse OperatorUse PartitionReport PathPiece "
         "Pause RankUse ReadReport Recording SerialPair TimelineDifference TraceFinding TraceOverhead WhatIf"
@@ -166,21 +168,21 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "BackendUnavailable", "BenchReport", "Benchmark", "Better", "Blobs",
-    "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial", "ChangedKey",
-    "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "Cost", "CounterTrack", "Counters", "CriticalPath",
-    "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "EventCount", "Evidence", "Excluded", "Experiment",
-    "Facts", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph", "GroundTruth",
-    "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency",
-    "IterationReport", "KernelCounts", "KernelTable", "LaneUse", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "Machine", "Marks",
-    "MemoryBlobs", "MemoryLevel", "Mode", "Need", "NotComparable", "Op", "OpTable", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange",
-    "OutputCheck", "Overhead", "OverheadSummary", "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece",
-    "Pause", "Placement", "PluginError", "Precision", "Predicted", "Prediction", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState",
-    "Profile", "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity",
-    "RankUse",
-    "ReadError", "ReadReport", "Recording", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series",
-    "SeriesSet", "Setting", "Shrink", "SideSummary", "Site", "Space", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness",
-    "System", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding",
-    "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Verdict", "Wait", "WaitTable", "WallShares",
-    "WallSplit", "WhatIf", "Where", "parse_budget", "product", "quotient", "total",
+    "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "BackendUnavailable", "Basis", "BenchReport", "Benchmark", "Better",
+    "Blobs", "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial",
+    "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "Cost", "CounterTrack", "Counters",
+    "CriticalPath", "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "EventCount", "Evidence", "Excluded",
+    "Experiment", "Facts", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph",
+    "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency",
+    "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links",
+    "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour", "NotComparable", "Op", "OpTable", "OperatorPrediction",
+    "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary", "Parameter", "Partition",
+    "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Pause", "Placement", "PluginError", "Precision", "Predicted",
+    "Prediction", "PredictionReport", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable",
+    "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "RankUse", "ReadError", "ReadReport", "Recording",
+    "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink",
+    "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "SystemState",
+    "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead",
+    "Track", "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit",
+    "WhatIf", "Where", "Workload", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

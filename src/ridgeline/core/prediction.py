@@ -2,37 +2,103 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
+from .caution import Caution
 from .quantity import Quantity
+from .query import KernelParameters, SystemState
 
-__all__ = ["Prediction"]
+__all__ = ["Basis", "OperatorPrediction", "Prediction", "PredictionReport"]
+
+#: How a number came about: seen itself, between what was seen, from first principles, or by a trained model.
+Basis = Literal["measured", "interpolated", "analytic", "learned"]
+
+
+class OperatorPrediction(msgspec.Struct, frozen=True, kw_only=True):
+    """One operator of a graph.
+
+    Args:
+        name, kind: as in the graph.
+        latency_s: of all of its executions in one call; null where the model does not know it.
+        share: of the predicted latency.
+        bound: what its time is: `compute`, a memory level, `overhead` or `communication`.
+        basis: how its time came about; out_of_range: why it may be wrong.
+        fused_into: the operator that does it along, whose time holds both; empty where it stands for itself.
+    """
+
+    name: str
+    kind: str
+    latency_s: Quantity | None
+    share: float | None = None
+    bound: str = ""
+    flop: float | None = None
+    bytes: float | None = None
+    basis: Basis = "analytic"
+    out_of_range: tuple[str, ...] = ()
+    fused_into: str = ""
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.prediction/1"):
     """Predicted indicators as Quantities; null where the model does not say.
 
     Args:
+        device: name of the device; batch, precision, state, kernel: what was asked.
         latency_s: seconds of one call.
         compute_s, overhead_s, communication_s: its parts; `memory_s` by memory level.
-        achieved_flop_per_s, peak_share, achieved_byte_per_s, bandwidth_share, occupancy: rates and shares of ceilings.
-        power_w, energy_j, peak_memory_bytes, cost_per_million: the other indicators.
+        throughput_per_s: items (of the batch) in a second.
+        achieved_flop_per_s, peak_share: rate and share of the peak of engine and precision.
+        achieved_byte_per_s, bandwidth_share: of the memory; `level_share` of each level.
+        occupancy: share of the execution units that has work.
+        power_w, energy_j: mean power during the call, and energy of one call.
+        peak_memory_bytes: weights, activations and what the runtime needs at the worst moment.
+        cost_per_million: price of a million items, in `currency` at the prices of `price_date`.
+        basis: how the latency came about.
+        data_version: of the measurements that the model was trained or calibrated on, and of the model.
         out_of_range: reasons why the query lies outside what the model knows; empty when inside.
+        bound: what limits the latency; operators: its parts.
     """
 
     device: str
     latency_s: Quantity
+    batch: int | None = None
+    precision: str = ""
+    state: SystemState | None = None
+    kernel: KernelParameters | None = None
     compute_s: Quantity | None = None
     memory_s: dict[str, Quantity] = {}
     overhead_s: Quantity | None = None
     communication_s: Quantity | None = None
+    throughput_per_s: Quantity | None = None
     achieved_flop_per_s: Quantity | None = None
     peak_share: Quantity | None = None
     achieved_byte_per_s: Quantity | None = None
     bandwidth_share: Quantity | None = None
+    level_share: dict[str, Quantity] = {}
     occupancy: Quantity | None = None
     power_w: Quantity | None = None
     energy_j: Quantity | None = None
     peak_memory_bytes: Quantity | None = None
     cost_per_million: Quantity | None = None
+    currency: str = ""
+    price_date: str = ""
+    basis: Basis = "analytic"
+    data_version: str = ""
     out_of_range: tuple[str, ...] = ()
+    bound: str = ""
+    operators: tuple[OperatorPrediction, ...] = ()
+
+
+class PredictionReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.predict/1"):
+    """One model on several devices, batches, precisions or states.
+
+    Args:
+        model: what was asked about.
+        predictions: one for each case, in the order asked.
+        warnings: what could change how the numbers are read.
+    """
+
+    model: str
+    predictions: tuple[Prediction, ...]
+    warnings: tuple[Caution, ...] = ()
