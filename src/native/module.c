@@ -14,6 +14,7 @@
 #include "stages.h"
 #include "states.h"
 #include "stream.h"
+#include "trees.h"
 
 static PyMethodDef methods[] = {
     {"isa", native_isa, METH_NOARGS, "isa() -> names of the instruction sets that may be used"},
@@ -42,6 +43,7 @@ static PyMethodDef methods[] = {
     {"column", native_column, METH_VARARGS, "column(objects, member) -> (bytearray, format) of one slot of all, or None"},
     {"earliest", native_earliest, METH_VARARGS, "earliest(times, source, target, weight): no target before its source and the weight"},
     {"latest", native_latest, METH_VARARGS, "latest(times, source, target, weight): no source after its target less the weight"},
+    {"trees", native_trees, METH_VARARGS, "trees(rows, features, root, feature, threshold, left, value, out): the sum over trees for each row"},
     {"stages_start", native_stages_start, METH_VARARGS, "stages_start(most, resources, everywhere, lane_name, opening, closing): record stages"},
     {"stages_stop", native_stages_stop, METH_NOARGS, "stages_stop() -> (events, names, sites, lanes, missed, open)"},
     {"stages_discard", native_stages_discard, METH_NOARGS, "stages_discard(): forget a recorder that runs, as after a fork"},

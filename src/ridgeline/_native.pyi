@@ -176,6 +176,16 @@ def column(objects: list[Any], member: Any, /) -> tuple[bytearray, str] | None:
     member: the slot's descriptor, as `Class.name`. `None` where an object is of another class, or a value neither an int of 64 bits nor a float.
     """
 
+def trees(
+    rows: NDArray[np.float64], features: int, root: NDArray[np.int32], feature: NDArray[np.int32], threshold: NDArray[np.float64],
+    left: NDArray[np.int32], value: NDArray[np.float64], out: NDArray[np.float64], /,
+) -> None:  # fmt: skip
+    """Fill `out`, shape (n,), with the sum over trees of the value of the leaf that each of `rows`, shape (n, features), comes to.
+
+    At a node i with a feature ≥ 0 a row goes to `left[i]` if its value is at most `threshold[i]`, else to `left[i] + 1`; any other node is a leaf.
+    ValueError for sizes that do not fit, and for a node that leads backwards or out of the table.
+    """
+
 class Scanner:
     """Trace events from bytes to rows of numbers, for plain text; texts keep their numbers from one call to the next. `len`: how many there are."""
 
