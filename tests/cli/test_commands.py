@@ -144,6 +144,24 @@ def test_devices(run: Call) -> None:
     assert run("devices", "no such thing")[0] == 2
 
 
+def test_devices_by_kind_and_vendor(run: Call) -> None:
+    found = json.loads(run("devices", "--kind", "gpu", "--vendor", "amd", "--json")[1])["devices"]
+    assert found
+    assert {(device["kind"], device["vendor"]) for device in found} == {("gpu", "AMD")}
+    code, _, error = run("devices", "--vendor", "nobody")
+    assert code == 2
+    assert "NVIDIA" in error
+    assert run("devices", "h200", "--kind", "gpu")[0] == 2
+    assert run("devices", "--kind", "toaster")[0] == 2
+
+
+def test_a_device_is_shown_with_its_sources(run: Call) -> None:
+    code, out, _ = run("devices", "h200")
+    assert code == 0
+    assert "specification only" in out
+    assert "aiconfigurator" in out
+
+
 def test_calc(run: Call) -> None:
     code, out, _ = run("calc", "roofline", "flop=33.55MFLOP", "bytes=33.55MB", "peak=128GFLOP/s", "bandwidth=13GB/s")
     assert code == 0

@@ -12,6 +12,7 @@ from ridgeline.notebook import RunSummary
 from ridgeline.reporting import (
     calc_list_page,
     calc_page,
+    device_page,
     devices_page,
     doctor_page,
     html,
@@ -98,6 +99,34 @@ def test_the_whole_catalogue_renders() -> None:
     for device in devices:
         assert device.name in text
         assert device.name in terminal(probe_page(device), 200)
+        assert device.name in terminal(device_page(device), 80)
+
+
+def test_a_device_of_the_catalogue_names_the_source_of_every_number() -> None:
+    device = next(device for device in catalogue() if device.name == "NVIDIA B300 SXM 288GB")
+    text = terminal(device_page(device), 160)
+    assert "known by specification only: nothing here was measured" in text
+    assert "WHAT DOES NOT FIT TOGETHER" in text
+    assert "(-36%)" in text
+    assert "two of four weights are zero" in text
+    for origin in {ceiling.rate.origin.split(",")[0] for ceiling in device.ceilings}:
+        assert origin in text
+    for note in device.notes:
+        assert note.removeprefix("check: ")[:30] in text
+    for render in (markdown, html):
+        assert "14.0 PFLOP/s" in render(device_page(device))
+
+
+def test_a_device_of_nothing_has_a_page_of_the_catalogue() -> None:
+    for render in (lambda p: terminal(p, 60), markdown, html):
+        assert "no source at hand" in render(device_page(Device(name="", kind="npu")))
+
+
+def test_the_list_says_how_each_device_is_known() -> None:
+    text = terminal(devices_page(catalogue()), 200)
+    assert "  spec " in text
+    assert "  assumed " in text
+    assert "bounds" in text
 
 
 def test_the_doctor_says_first_what_is_missing_and_how_to_mend_it() -> None:

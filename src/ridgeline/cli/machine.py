@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import msgspec
 
-from ridgeline.core import Device
-from ridgeline.reporting import devices_page, doctor_page, probe_page
+from ridgeline.core import Device, UsageError
+from ridgeline.reporting import device_page, devices_page, doctor_page, probe_page
 
 from .options import colour_option, json_option, quiet_option
 from .output import emit_document, emit_page
@@ -52,16 +52,23 @@ def doctor(notebook: str | None, as_json: bool, no_colour: bool) -> int:
 
 @click.command()
 @click.argument("name", required=False)
+@click.option("--kind", type=click.Choice(["cpu", "gpu", "npu"]), help="Only devices of this kind.")
+@click.option("--vendor", metavar="NAME", help="Only devices of this maker, such as NVIDIA.")
 @json_option
 @colour_option
-def devices(name: str | None, as_json: bool, no_colour: bool) -> int:
-    """List the catalogue of devices, or show the one called NAME."""
-    from ridgeline.device import catalogue, find
+def devices(name: str | None, kind: str | None, vendor: str | None, as_json: bool, no_colour: bool) -> int:
+    """List the catalogue of devices, or show the one called NAME with the source of every number.
+
+    Nearly all are known by specification only: bounds that no kernel passes, not what kernels reach.
+    """
+    from ridgeline.device import find, select
 
     if name is not None:
+        if kind is not None or vendor is not None:
+            raise UsageError("a name, or --kind and --vendor", found="both", remedy="leave one out")
         device = find(name)
-        emit_document(device) if as_json else emit_page(probe_page(device), no_colour=no_colour)
+        emit_document(device) if as_json else emit_page(device_page(device), no_colour=no_colour)
         return 0
-    known = catalogue()
-    emit_document(CatalogueDocument(devices=tuple(known))) if as_json else emit_page(devices_page(known), no_colour=no_colour)
+    known = select(kind, vendor)
+    emit_document(CatalogueDocument(devices=known)) if as_json else emit_page(devices_page(known), no_colour=no_colour)
     return 0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .cold import ColdStart
     from .column import Blobs, Column, MemoryBlobs
     from .comparison import ChangedKey, Comparison, ComparisonSet, Contribution, SideSummary, TailComparison, Verdict
-    from .device import Ceiling, Cost, Device, Engine, Link, MemoryLevel, Precision, System
+    from .device import Ceiling, Cost, Device, Engine, Lanes, Link, MacArray, MemoryLevel, Port, Precision, System, Units
     from .diagnosis import Diagnosis
     from .errors import (
         BackendUnavailable,
@@ -127,7 +127,7 @@ _HOMES = {
     "cold": "ColdStart",
     "column": "Blobs Column MemoryBlobs",
     "comparison": "ChangedKey Comparison ComparisonSet Contribution SideSummary TailComparison Verdict",
-    "device": "Ceiling Cost Device Engine Link MemoryLevel Precision System",
+    "device": "Ceiling Cost Device Engine Lanes Link MacArray MemoryLevel Port Precision System Units",
     "diagnosis": "Diagnosis",
     "errors": "BackendUnavailable NotComparable OutOfRange PluginError ReadError RidgelineError TargetFailed Unstable UsageError",
     "facts": ("BufferUse ClockState Counters DispatchFit Facts HotSpot HotSpots LevelRecord Machine OperatorRow OpTable Sentinels WallSplit"),
@@ -174,15 +174,15 @@ __all__ = [
     "CriticalPath", "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "EventCount", "Evidence", "Excluded",
     "Experiment", "Facts", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph",
     "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency",
-    "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links",
-    "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour", "NotComparable", "Op", "OpTable", "OperatorPrediction",
-    "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary", "Parameter", "Partition",
-    "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Pause", "Placement", "PluginError", "Precision", "Predicted",
-    "Prediction", "PredictionReport", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable",
-    "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "RankUse", "ReadError", "ReadReport", "Recording",
-    "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink",
-    "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "SystemState",
-    "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead",
-    "Track", "Trial", "Tried", "TripCount", "Unstable", "Untried", "UsageError", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit",
-    "WhatIf", "Where", "Workload", "parse_budget", "product", "quotient", "total",
+    "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LeftOut", "LevelRecord", "LevelSummary", "Link",
+    "Links", "MacArray", "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour", "NotComparable", "Op", "OpTable",
+    "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary", "Parameter",
+    "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Pause", "Placement", "PluginError", "Port", "Precision",
+    "Predicted", "Prediction", "PredictionReport", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow",
+    "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "RankUse", "ReadError",
+    "ReadReport", "Recording", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series", "SeriesSet",
+    "Setting", "Shrink", "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness",
+    "System", "SystemState", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference",
+    "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "Units", "Unstable", "Untried", "UsageError", "Verdict", "Wait",
+    "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where", "Workload", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from functools import cache
 from ..core import Device, PluginError, UsageError
 from ..core.plugins import load, names
 
-__all__ = ["broken", "catalogue", "find"]
+__all__ = ["broken", "catalogue", "find", "select"]
 
 
 def catalogue() -> tuple[Device, ...]:
@@ -44,6 +44,30 @@ def find(name: str) -> Device:
     if fitting:
         raise UsageError("the name of one device", found=f"{name!r}, which fits {_listed(fitting)}", remedy="add a word")
     raise UsageError("a device of the catalogue", found=f"{name!r}{_left_out()}", remedy=f"take one of: {_listed(_near(name, devices))}")
+
+
+def select(kind: str | None = None, vendor: str | None = None) -> tuple[Device, ...]:
+    """The devices of a kind, of a vendor, or both; in order of name.
+
+    Args:
+        kind: `cpu`, `gpu` or `npu`.
+        vendor: maker, such as `NVIDIA`; case does not matter.
+
+    Raises:
+        UsageError: none is left; names the kinds and vendors there are.
+
+    >>> {device.vendor for device in select(kind="gpu", vendor="amd")}
+    {'AMD'}
+    """
+    devices = catalogue()
+    found = tuple(
+        device for device in devices if kind in (None, device.kind) and (vendor is None or device.vendor.casefold() == vendor.strip().casefold())
+    )
+    if found:
+        return found
+    kinds, vendors = sorted({device.kind for device in devices}), sorted({device.vendor for device in devices if device.vendor})
+    asked = ", ".join(f"{name} {value!r}" for name, value in (("kind", kind), ("vendor", vendor)) if value is not None)
+    raise UsageError("a kind and a vendor of the catalogue", found=asked, remedy=f"kinds: {', '.join(kinds)}; vendors: {', '.join(vendors)}")
 
 
 @cache

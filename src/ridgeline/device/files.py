@@ -1,113 +1,56 @@
 """Reads a device from a TOML file in which every number names its source.
 
-Decides what a device file may say and refuses everything else with the file and the key; quantities are texts such as `3.35 TB/s`, so that
-a person can compare them with the source. What a number *means* is fixed by `core.device`; where files come from is left to `catalogue`.
+Decides how the numbers of a file (`form`) become a `Device` and refuses what has a wrong unit or no source with the file and the key;
+quantities are texts such as `3.35 TB/s`, so that a person can compare them with the source. What a number *means* is fixed by `core.device`,
+whether the numbers agree with each other is judged by `plausible` and said in the device's notes; where files come from is left to `catalogue`.
 A specification gives one bandwidth for all access mixes, so that each `[[bandwidth]]` becomes one ceiling per mix.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Literal
 
 import msgspec
 
-from ..core import Ceiling, Device, Engine, MemoryLevel, Precision, Quantity, ReadError, UsageError
+from ..core import Ceiling, Device, Lanes, MacArray, MemoryLevel, Port, Quantity, ReadError, UsageError
 from ..core.device import MEMORY_MIXES
 from ..core.units import parse
+from .form import DeviceFile, Number, Rate
+from .plausible import doubts
 
 __all__ = ["read_device", "shipped"]
 
 # A device file is a page of text; anything much longer is something else.
 _MAX_BYTES = 256 * 1024
-_Date = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}(-\d{2})?$")]
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-_Count = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
-_Threads = Annotated[int, msgspec.Meta(ge=0, le=2**20)]
-
-
-class _Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"place": "from"}):
-    """Where numbers were taken from: a document or a file of a repository, when it was read, and the commit where one is known."""
-
-    place: _Name
-    read: _Date
-    commit: str | None = None
-
-    def origin(self, note: str = "") -> str:
-        """One line for a person."""
-        text = f"{self.place}{f' at {self.commit}' if self.commit else ''}, read {self.read}"
-        return f"{text}: {note}" if note else text
-
-
-class _Number(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    value: str | int
-    source: _Name
-    note: str = ""
-
-
-class _Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    engine: Engine
-    precision: Precision
-    rate: str
-    source: _Name
-    threads: _Threads = 0
-    note: str = ""
-
-
-class _Bandwidth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    level: _Name
-    rate: str
-    source: _Name
-    threads: _Threads = 0
-    note: str = ""
-
-
-class _Level(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: _Name
-    capacity: str
-    source: _Name
-    shared_by: _Count | None = None
-    line_bytes: _Count = 64
-
-
-class _Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A price per hour; `devices` is how many devices it pays for, `date` when the table was read (its commit, where known, fixes the table)."""
-
-    value: str
-    currency: Literal["USD"]
-    provider: _Name
-    date: _Date
-    source: _Name
-    devices: _Count = 1
-
-
-class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: _Name
-    kind: Literal["cpu", "gpu", "npu"]
-    # How the numbers are known: a maker's specification, or an assumption made for teaching.
-    known: Literal["spec", "assumed"] = "spec"
-    source: dict[str, _Source]
-    ceiling: list[_Rate] = []
-    bandwidth: list[_Bandwidth] = []
-    level: list[_Level] = []
-    execution_units: _Number | None = None
-    vector_bits: _Number | None = None
-    registers: _Number | None = None
-    shared_memory: _Number | None = None
-    memory: _Number | None = None
-    clock: _Number | None = None
-    power: _Number | None = None
-    price: _Price | None = None
-    notes: list[str] = []
+#: Numbers of a file that are counts or sizes: key, field of `Device`, unit. An int carries no origin, so that each adds a note with it.
+_WHOLE = (
+    ("execution_units", "execution_units", "count"),
+    ("vector_bits", "vector_bits", "count"),
+    ("registers", "registers_bytes", "B"),
+    ("shared_memory", "shared_memory_bytes", "B"),
+    ("warp", "warp_threads", "count"),
+    ("max_threads", "max_threads_per_unit", "count"),
+    ("max_groups", "max_groups_per_unit", "count"),
+    ("memory", "memory_bytes", "B"),
+    ("process", "process_nm", "count"),
+)
+_EXACT = (
+    ("clock", "clock_hz", "Hz"),
+    ("base_clock", "base_clock_hz", "Hz"),
+    ("boost_clock", "boost_clock_hz", "Hz"),
+    ("power", "power_w", "W"),
+)
 
 
 class _Reader:
-    """One file being turned into a `Device`; knows the file's name for the errors."""
+    """One file being turned into a `Device`; knows the file's name for the errors, and gathers the notes on the way."""
 
-    def __init__(self, file: _File, where: str) -> None:
+    def __init__(self, file: DeviceFile, where: str) -> None:
         self.file = file
         self.where = where
+        self.notes = list(file.notes)
 
     def error(self, key: str, error: str) -> ReadError:
         return ReadError("a device file whose every number has a unit and a source", found=f"{self.where}, {key}: {error}", remedy="mend that key")
@@ -126,31 +69,43 @@ class _Reader:
             raise self.error(key, f"{text!r} is not above zero")
         return value
 
-    def whole(self, key: str, number: _Number | None, unit: str) -> tuple[int | None, tuple[str, ...]]:
-        """The value as an int and, since an int carries no origin, a note with it."""
+    def whole(self, key: str, number: Number | None, unit: str) -> int | None:
         if number is None:
-            return None, ()
+            return None
         value = self.number(f"{key}.value", number.value, unit)
         if value != int(value):
             raise self.error(f"{key}.value", f"{number.value!r} is no whole number of {unit}")
-        return int(value), (f"{key}: {self.origin(key, number.source, number.note)}",)
+        self.notes.append(f"{key}: {self.origin(key, number.source, number.note)}")
+        return int(value)
 
     def exact(self, key: str, text: str | int, unit: str, source: str, note: str = "") -> Quantity:
         value = self.number(key, text, unit)
         return Quantity.exact(value, unit, source=self.file.known, origin=self.origin(key.rpartition(".")[0] or key, source, note))
 
-    def optional(self, key: str, number: _Number | None, unit: str) -> Quantity | None:
+    def optional(self, key: str, number: Number | None, unit: str) -> Quantity | None:
         return None if number is None else self.exact(f"{key}.value", number.value, unit, number.source, number.note)
 
-    def ceilings(self) -> tuple[Ceiling, ...]:
+    def arithmetic(self, table: str, rates: Iterable[Rate]) -> tuple[Ceiling, ...]:
         found = []
-        for index, rate in enumerate(self.file.ceiling):
-            key = f"ceiling[{index}]"
+        for index, rate in enumerate(rates):
+            key = f"{table}[{index}]"
             if rate.engine in (*MEMORY_MIXES, "latency"):
                 raise self.error(f"{key}.engine", f"{rate.engine} is of memory; it goes under [[bandwidth]]")
             unit = "FLOP/s" if rate.engine in ("fma", "add") else "op/s"
-            quantity = self.exact(f"{key}.rate", rate.rate, unit, rate.source, rate.note)
-            found.append(Ceiling(engine=rate.engine, precision=rate.precision, threads=rate.threads, rate=quantity, library="spec"))
+            ceiling = Ceiling(
+                engine=rate.engine,
+                precision=rate.precision,
+                threads=rate.threads,
+                rate=self.exact(f"{key}.rate", rate.rate, unit, rate.source, rate.note),
+                library="spec",
+                units=rate.units,
+                accumulates=rate.accumulates,
+            )
+            found.append(ceiling)
+        return tuple(found)
+
+    def bandwidths(self) -> tuple[Ceiling, ...]:
+        found: list[Ceiling] = []
         for index, band in enumerate(self.file.bandwidth):
             quantity = self.exact(f"bandwidth[{index}].rate", band.rate, "B/s", band.source, band.note)
             found += [
@@ -158,14 +113,28 @@ class _Reader:
             ]
         return tuple(found)
 
-    def levels(self) -> tuple[tuple[MemoryLevel, ...], tuple[str, ...]]:
-        levels, notes = [], []
+    def levels(self) -> tuple[MemoryLevel, ...]:
+        levels = []
         for index, level in enumerate(self.file.level):
             key = f"level[{index}]"
             capacity = int(self.number(f"{key}.capacity", level.capacity, "B"))
             levels.append(MemoryLevel(name=level.name, capacity_bytes=capacity, shared_by=level.shared_by, line_bytes=level.line_bytes))
-            notes.append(f"levels.{level.name}: {self.origin(key, level.source)}")
-        return tuple(levels), tuple(notes)
+            self.notes.append(f"levels.{level.name}: {self.origin(key, level.source, level.note)}")
+        return tuple(levels)
+
+    def lanes(self) -> tuple[Lanes, ...]:
+        for index, lane in enumerate(self.file.lanes):
+            self.notes.append(f"lanes.{lane.precision} {lane.units}: {self.origin(f'lanes[{index}]', lane.source, lane.note)}")
+        return tuple(Lanes(precision=lane.precision, units=lane.units, per_unit=lane.per_unit) for lane in self.file.lanes)
+
+    def arrays(self) -> tuple[MacArray, ...]:
+        for index, one in enumerate(self.file.mac_array):
+            self.notes.append(f"mac_array {one.rows} × {one.columns}: {self.origin(f'mac_array[{index}]', one.source, one.note)}")
+        return tuple(MacArray(rows=one.rows, columns=one.columns, count=one.count, precision=one.precision) for one in self.file.mac_array)
+
+    def ports(self) -> tuple[Port, ...]:
+        rates = enumerate(self.file.port)
+        return tuple(Port(name=one.name, bandwidth=self.exact(f"port[{index}].rate", one.rate, "B/s", one.source, one.note)) for index, one in rates)
 
     def price(self) -> Quantity | None:
         price = self.file.price
@@ -177,34 +146,32 @@ class _Reader:
     def device(self) -> Device:
         if not self.file.source:
             raise self.error("source", "none given")
-        units, unit_note = self.whole("execution_units", self.file.execution_units, "count")
-        vector, vector_note = self.whole("vector_bits", self.file.vector_bits, "count")
-        registers, register_note = self.whole("registers", self.file.registers, "B")
-        shared, shared_note = self.whole("shared_memory", self.file.shared_memory, "B")
-        memory, memory_note = self.whole("memory", self.file.memory, "B")
-        levels, level_notes = self.levels()
-        return Device(
+        wholes = {field: self.whole(key, getattr(self.file, key), unit) for key, field, unit in _WHOLE}
+        exacts = {field: self.optional(key, getattr(self.file, key), unit) for key, field, unit in _EXACT}
+        device = Device(
             name=self.file.name,
             kind=self.file.kind,
-            ceilings=self.ceilings(),
-            levels=levels,
-            execution_units=units,
-            vector_bits=vector,
-            registers_bytes=registers,
-            shared_memory_bytes=shared,
-            memory_bytes=memory,
-            clock_hz=self.optional("clock", self.file.clock, "Hz"),
-            power_w=self.optional("power", self.file.power, "W"),
+            vendor=self.file.vendor,
+            architecture=self.file.architecture,
+            ceilings=(*self.arithmetic("ceiling", self.file.ceiling), *self.bandwidths()),
+            sparse=self.arithmetic("sparse", self.file.sparse),
+            levels=self.levels(),
+            lanes=self.lanes(),
+            mac_arrays=self.arrays(),
+            ports=self.ports(),
             price_per_hour=self.price(),
+            price_date=self.file.price.date if self.file.price else "",
             probed_at=max(source.read for source in self.file.source.values()),
-            notes=(*self.file.notes, *unit_note, *vector_note, *register_note, *shared_note, *memory_note, *level_notes),
+            **wholes,  # type: ignore[arg-type]  # the tables above say which field takes which
+            **exacts,  # type: ignore[arg-type]
         )
+        return msgspec.structs.replace(device, notes=(*self.notes, *(f"check: {doubt}" for doubt in doubts(device))))
 
 
 def parse_device(text: str, where: str) -> Device:
     """Build a device from the text of a file; `where` names it in errors (see `read_device`)."""
     try:
-        file = msgspec.toml.decode(text, type=_File)
+        file = msgspec.toml.decode(text, type=DeviceFile)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, ValueError) as error:
         raise ReadError(
             "a device file in TOML", found=f"{where}: {error}", remedy="mend that key; ridgeline devices shows files that are right"
@@ -219,7 +186,8 @@ def read_device(path: Path) -> Device:
         path: a TOML file like those in `ridgeline/device/data`.
 
     Returns:
-        The device; rates in FLOP/s, op/s and B/s, sizes in bytes, each with its origin.
+        The device; rates in FLOP/s, op/s and B/s, sizes in bytes, each with its origin. Numbers that contradict each other are kept as the
+        sources give them, and said in `notes` after `check:`.
 
     Raises:
         ReadError: not a file, larger than 256 KiB, not UTF-8, not TOML, or a key that does not fit; names file and key.

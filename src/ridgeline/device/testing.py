@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from ..core import Ceiling, Device, MemoryLevel, Quantity
 from ..core.device import ARITHMETIC_ENGINES, MEMORY_MIXES
 from ..core.documents import decode, encode
+from .plausible import doubts
 
 __all__ = ["DeviceConformance", "fake_device"]
 
@@ -38,7 +39,7 @@ class DeviceConformance:
     def test_units_fit_the_engines(self) -> None:
         """FLOP/s for multiply-adds, op/s for functions, B/s at a named level for memory, s for latency."""
         for device in self.devices():
-            for ceiling in device.ceilings:
+            for ceiling in (*device.ceilings, *device.sparse):
                 assert ceiling.rate.unit in fitting_units(ceiling), f"{device.name}: {ceiling.engine} in {ceiling.rate.unit}"
                 assert (ceiling.level is None) == (ceiling.engine in ARITHMETIC_ENGINES), f"{device.name}: {ceiling.engine} at level {ceiling.level}"
 
@@ -49,6 +50,26 @@ class DeviceConformance:
             assert engines & set(ARITHMETIC_ENGINES), f"{device.name}: no arithmetic ceiling"
             assert engines & set(MEMORY_MIXES), f"{device.name}: no bandwidth"
 
+    def test_sparse_peaks_are_those_of_matrix_units_that_have_a_dense_one(self) -> None:
+        """What reads `ceilings` must find the dense rate there, and never a sparse one by mistake."""
+        for device in self.devices():
+            dense = {ceiling.precision for ceiling in device.ceilings if ceiling.engine == "fma"}
+            for ceiling in device.sparse:
+                assert ceiling.engine == "fma", f"{device.name}: a sparse {ceiling.engine}"
+                assert ceiling.precision in dense, f"{device.name}: {ceiling.precision} sparse without dense"
+
+    def test_a_price_has_a_date(self) -> None:
+        """Prices age fastest."""
+        for device in self.devices():
+            assert bool(device.price_date) == (device.price_per_hour is not None), f"{device.name}: a price without date, or a date without price"
+
+    def test_what_does_not_fit_together_is_said(self) -> None:
+        """Contradictions between sources stay, but none silently."""
+        for device in self.devices():
+            said = " ".join(device.notes)
+            for doubt in doubts(device):
+                assert doubt in said, f"{device.name}: nothing in the notes about {doubt}"
+
     def test_the_document_comes_back_unchanged(self) -> None:
         """A device survives being written and read."""
         for device in self.devices():
@@ -57,9 +78,10 @@ class DeviceConformance:
 
 def quantities(device: Device) -> tuple[Quantity, ...]:
     """Every quantity that a device carries."""
-    single = (device.clock_hz, device.power_w, device.price_per_hour)
+    single = (device.clock_hz, device.base_clock_hz, device.boost_clock_hz, device.power_w, device.price_per_hour)
     return (
-        *(ceiling.rate for ceiling in device.ceilings),
+        *(ceiling.rate for ceiling in (*device.ceilings, *device.sparse)),
+        *(port.bandwidth for port in device.ports),
         *(cost.seconds for cost in device.costs),
         *(quantity for quantity in single if quantity is not None),
     )

@@ -82,7 +82,9 @@ def bandwidth_ceiling(device: Device, mix: Engine, threads: int, working_set_byt
         by_threads.setdefault(point.threads, []).append(point)
     curves = {n: sorted(curve, key=lambda c: c.working_set_bytes or 0) for n, curve in by_threads.items()}
     if not curves:
-        return _at_threads([c for c in device.ceilings if c.engine == mix], threads)
+        # A specification: of its levels, DRAM alone holds whatever the working set is.
+        levels = [c for c in device.ceilings if c.engine == mix]
+        return _at_threads([c for c in levels if c.level == "DRAM"] or levels, threads)
     rates = {n: _span(curve, working_set_bytes) for n, curve in curves.items()}
     return _between(rates, threads)
 

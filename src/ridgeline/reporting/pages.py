@@ -1,4 +1,4 @@
-"""The other pages: one run, a probed device, the catalogue, the doctor's report, a calculation."""
+"""The other pages: one run, a probed device, the doctor's report, a calculation."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ridgeline.core import Ceiling, Device, DoctorReport, Finding, Quantity, Run
-from ridgeline.core.units import format_quantity
 from ridgeline.diagnosis.benched import bench_report
 
 from .bench_page import bench_page
 from .diagnosis_page import page
 from .page import (
     Block,
-    Cell,
     Column,
     Item,
     Items,
@@ -30,7 +28,7 @@ from .page import (
     words,
 )
 
-__all__ = ["Calculation", "calc_list_page", "calc_page", "devices_page", "doctor_page", "probe_page", "run_page"]
+__all__ = ["Calculation", "calc_list_page", "calc_page", "doctor_page", "probe_page", "run_page"]
 
 
 class Calculation(Protocol):
@@ -159,41 +157,6 @@ def _costs(device: Device) -> Table:
     columns = (Column(title="what"), Column(title="library"), Column(title="time", right=True), Column(title="how", flexible=True, weight=3))
     rows = tuple((words(c.name), words(c.library), quantity(c.seconds), words(c.seconds.origin)) for c in device.costs)
     return Table(caption="fixed costs", columns=columns, rows=rows, empty="not measured")
-
-
-def devices_page(devices: Sequence[Device]) -> Page:
-    """The catalogue: one line a device."""
-    columns = (
-        Column(title="device", flexible=True, weight=20, least=max((len(d.name) for d in devices), default=8)),
-        Column(title="kind", weight=8),
-        Column(title="memory", right=True, weight=9),
-        Column(title="best arithmetic", right=True, weight=12),
-        Column(title="best bandwidth", right=True, weight=12),
-        Column(title="power", right=True, weight=4),
-        Column(title="price an hour", right=True, weight=6),
-        Column(title="dated", weight=5),
-    )
-    rows = tuple(
-        (
-            words(d.name), words(d.kind), number(d.memory_bytes, "B", reason="no source at hand"),
-            _best(d, "FLOP/s"), _best(d, "B/s"), quantity(d.power_w, "no source at hand"), _price(d), words(d.probed_at, "not dated"),
-        )
-        for d in devices
-    )  # fmt: skip
-    return Page(title="ridgeline devices", sections=(Section(title="", blocks=(Table(caption="catalogue", columns=columns, rows=rows),)),))
-
-
-def _price(device: Device) -> Cell:
-    """Of an hour, with its currency; who asks it, and when, stands in the origin, which the device's own page shows."""
-    return quantity(device.price_per_hour, "no source at hand")
-
-
-def _best(device: Device, unit: str) -> Cell:
-    rates = [ceiling for ceiling in device.ceilings if ceiling.rate.unit == unit]
-    if not rates:
-        return quantity(None, "no source at hand")
-    best = max(rates, key=lambda ceiling: ceiling.rate.value)
-    return words(f"{format_quantity(best.rate.value, unit)} {best.precision if unit == 'FLOP/s' else best.level or ''}".strip())
 
 
 def doctor_page(report: DoctorReport) -> Page:

@@ -32,7 +32,7 @@ _MOST_BATCHED = 20.0
 #: What half of the bytes is worth at the least.
 _HALVED = 1.5
 #: Bytes of one element, by precision, for what lower precision would save.
-_WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5}
+_WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "fp4": 0.5, "int8": 1, "int4": 0.5}
 
 
 class ElementwiseChain(Rule):
