@@ -161,3 +161,8 @@ def test_a_gain_is_an_interval() -> None:
     assert format_speedup(62100.36, 62123.4) == "62100×"
     assert format_speedup(99.994, 99.999) == "99.99–100.00×"
     assert format_speedup(0.5, math.inf) == "0.50–inf×"
+
+
+def test_prices_have_no_prefixes() -> None:
+    assert [format_quantity(value, "USD/h") for value in (0.75, 1.89, 12.5, 0.004)] == ["0.750 USD/h", "1.89 USD/h", "12.5 USD/h", "4.00e-03 USD/h"]
+    assert format_quantity(1234.5, "USD") == "1234 USD"

@@ -118,8 +118,8 @@ def format_quantity(value: float, unit: str, digits: int = 3) -> str:
     if value == 0:
         return "0" if unit == "count" else f"0 {unit}"
     exponent = _engineering_exponent(abs(value), digits)
-    # Fractions of a byte, an operation or a count mean nothing: only time, rates and energy go below one.
-    if unit in {"B", "FLOP", "count", "cycle"} and exponent < 0:
+    # Fractions of a byte, an operation or a count mean nothing: only time, rates and energy go below one. Nobody writes prices with prefixes.
+    if (unit in {"B", "FLOP", "count", "cycle"} and exponent < 0) or unit in {"USD", "USD/h"}:
         exponent = 0
     scaled = value / 10.0**exponent
     name = "" if unit == "count" else unit
