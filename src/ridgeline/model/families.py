@@ -123,8 +123,8 @@ def _moe(s: Sizes) -> Demand:
 
 
 def _recurrent(s: Sizes) -> Demand:
-    """Long short-term memory: four gates of (input + hidden, hidden) in each direction, step by step."""
-    gates = 4 * s["hidden"] * (s["input"] + s["hidden"])
+    """Gates of (input + hidden, hidden) in each direction, step by step: four in a long short-term memory, three in a gated unit."""
+    gates = s["gates"] * s["hidden"] * (s["input"] + s["hidden"])
     steps = s["steps"] * s["batch"]
     return Demand(2 * steps * s["directions"] * gates, steps * s["input"], s["directions"] * gates, steps * s["directions"] * s["hidden"])
 
@@ -147,7 +147,7 @@ FAMILIES: Mapping[str, Family] = {
     "gather": Family(("rows", "width", "indices"), {}, _gather),
     "attention": Family(("heads", "queries", "keys", "head_size", "kv_heads"), {"batch": 1.0, "window": 0.0, "causal": 0.0}, _attention),
     "moe": Family(("tokens", "hidden", "inner", "experts", "active"), {"shared": 0.0}, _moe),
-    "recurrent": Family(("steps", "input", "hidden"), {"batch": 1.0, "directions": 1.0}, _recurrent),
+    "recurrent": Family(("steps", "input", "hidden"), {"batch": 1.0, "directions": 1.0, "gates": 4.0}, _recurrent),
     "collective": Family(("elements", "ranks"), {}, _collective),
 }
 
