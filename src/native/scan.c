@@ -24,11 +24,14 @@
 #define LONGEST_LANE 1024
 
 struct row {
-    int64_t ts, dur, external_id, correlation, old_external_id, correlation_id, graph, bytes, size, sequence, record;
+    int64_t ts, dur, id, external_id, correlation, old_external_id, correlation_id, graph, bytes, size, sequence, record;
     double occupancy;
-    int32_t lane, name, device, stream, shapes, types, concrete, wait_stream, sync_kind;
-    int32_t begin, end, odd; /* `odd`: an argument of another type than it should have */
+    int32_t lane, name, bp, device, stream, shapes, types, concrete, wait_stream, sync_kind;
+    int32_t begin, end, odd; /* `odd`: what is not said by the columns, as below */
 };
+
+/* An argument of another type than it should have; an identifier that is no whole number, or holds in a scope. */
+enum { ODD_ARGUMENT = 1, ODD_IDENTIFIER = 2 };
 
 struct slice {
     const char *at;
@@ -42,7 +45,7 @@ struct scan {
     int fine[2], large[2]; /* of ts and dur: whether there are more than three places, and numbers that a double may not hold */
 };
 
-enum kind { LANE, TEXT, TIME, WHOLE, NUMBER, SCALAR, LOCAL, ARGS, RAW };
+enum kind { LANE, TEXT, TIME, WHOLE, NUMBER, SCALAR, SCOPE, LOCAL, ARGS, RAW };
 
 struct field {
     const char *name;
@@ -55,9 +58,9 @@ struct field {
 
 /* By length. */
 static const struct field of_event[] = {
-    FIELD("ph", LANE, 0),   IN_ROW("ts", TIME, ts),   FIELD("id", SCALAR, 0),  FIELD("bp", SCALAR, 0),          FIELD("cat", LANE, 1),
+    FIELD("ph", LANE, 0),   IN_ROW("ts", TIME, ts),   IN_ROW("id", WHOLE, id), IN_ROW("bp", TEXT, bp),         FIELD("cat", LANE, 1),
     FIELD("pid", LANE, 2),  FIELD("tid", LANE, 3),    IN_ROW("dur", TIME, dur), FIELD("id2", LOCAL, 0),          IN_ROW("name", TEXT, name),
-    FIELD("args", ARGS, 0), FIELD("scope", SCALAR, 0),
+    FIELD("args", ARGS, 0), FIELD("scope", SCOPE, 0),
 };
 
 static const struct field of_args[] = {
@@ -83,7 +86,7 @@ static const struct field of_args[] = {
 };
 
 static const struct row nothing = {
-    NO_TIME, NO_TIME, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, (double)ABSENT, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0,
+    NO_TIME, NO_TIME, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, (double)ABSENT, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0,
 };
 
 #define COUNT(fields) (sizeof fields / sizeof *fields)
@@ -189,20 +192,20 @@ static int time_of(struct scan *scan, int which, int64_t *ns)
     return 1;
 }
 
-static int whole_of(struct scan *scan, struct row *row, int64_t *out)
+static int whole_of(struct scan *scan, struct row *row, int odd, int64_t *out)
 {
     struct json_number number;
     struct slice slice;
     uint64_t value;
     *out = ABSENT;
     if (!numeric(&scan->json)) {
-        row->odd = 1;
+        row->odd |= odd;
         return scalar(&scan->json, &slice);
     }
     if (!number_of(&scan->json, &number))
         return 0;
     if (number.end != number.point || !whole_part(&number, &value))
-        row->odd = 1;
+        row->odd |= odd;
     else
         *out = *number.begin == '-' ? -(int64_t)value : (int64_t)value;
     return 1;
@@ -214,7 +217,7 @@ static int fraction_of(struct scan *scan, struct row *row, double *out)
     struct slice slice;
     *out = (double)ABSENT;
     if (!numeric(&scan->json)) {
-        row->odd = 1;
+        row->odd |= ODD_ARGUMENT;
         return scalar(&scan->json, &slice);
     }
     if (!number_of(&scan->json, &number))
@@ -250,7 +253,7 @@ static int args_of(struct scan *scan, struct row *row)
         int taken;
         switch (field != NULL ? field->kind : LANE) {
         case WHOLE:
-            taken = whole_of(scan, row, (int64_t *)place);
+            taken = whole_of(scan, row, ODD_ARGUMENT, (int64_t *)place);
             break;
         case NUMBER:
             taken = fraction_of(scan, row, (double *)place);
@@ -315,7 +318,13 @@ static int field_of(struct scan *scan, const struct field *field, struct row *ro
         return time_of(scan, field->place != offsetof(struct row, ts), (int64_t *)((char *)row + field->place));
     case TEXT:
         return text_of(scan, TEXT, (int32_t *)((char *)row + field->place));
+    case WHOLE:
+        return whole_of(scan, row, ODD_IDENTIFIER, (int64_t *)((char *)row + field->place));
+    case SCOPE:
+        row->odd |= ODD_IDENTIFIER;
+        return scalar(&scan->json, &slice);
     case LOCAL:
+        row->odd |= ODD_IDENTIFIER;
         return local_of(&scan->json);
     case ARGS:
         return args_of(scan, row);

@@ -25,7 +25,7 @@ def scan(text: bytes | str) -> list[dict[str, Any]] | None:
     found = scanner.scan(text.encode() if isinstance(text, str) else text)
     if found is None:
         return None
-    texts = ("lane", "name", "device", "stream", "shapes", "types", "concrete", "wait_stream", "sync_kind")
+    texts = ("lane", "name", "bp", "device", "stream", "shapes", "types", "concrete", "wait_stream", "sync_kind")
     return [
         {name: (scanner.text(row[name]) if row[name] >= 0 else None) if name in texts else row[name].item() for name in ROW.names or ()}
         for row in np.frombuffer(found[0], ROW)
@@ -40,10 +40,10 @@ def test_a_row_says_what_the_event_says() -> None:
     )
     first, second = scan(text) or [{}, {}]
     assert first == {
-        "ts": -1500, "dur": 2001, "external_id": 5, "correlation": -3, "old_external_id": ABSENT, "correlation_id": ABSENT, "graph": 0, "bytes": 8,
-        "size": ABSENT, "sequence": 4, "record": ABSENT, "occupancy": 37.5, "lane": b'"X"\0"kernel"\x000\x007\0', "name": b'"gemm \\u0041"',
-        "device": b"0", "stream": b'"7"', "shapes": b"[[1, 2],[]]", "types": None, "concrete": None, "wait_stream": b"9",
-        "sync_kind": b'"Event Sync"', "begin": 2, "end": text.index(" ,\n"), "odd": 0,
+        "ts": -1500, "dur": 2001, "id": ABSENT, "external_id": 5, "correlation": -3, "old_external_id": ABSENT, "correlation_id": ABSENT, "graph": 0,
+        "bytes": 8, "size": ABSENT, "sequence": 4, "record": ABSENT, "occupancy": 37.5, "lane": b'"X"\0"kernel"\x000\x007\0',
+        "name": b'"gemm \\u0041"', "bp": None, "device": b"0", "stream": b'"7"', "shapes": b"[[1, 2],[]]", "types": None, "concrete": None,
+        "wait_stream": b"9", "sync_kind": b'"Event Sync"', "begin": 2, "end": text.index(" ,\n"), "odd": 2,
     }  # fmt: skip
     assert (second["ts"], second["dur"], second["lane"], second["name"]) == (-(2**63), -(2**63), b"\0\0\0\0", None)
 

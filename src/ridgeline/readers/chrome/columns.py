@@ -274,24 +274,32 @@ class Columns:
             rows, lane, name, start = rows[own], lane[own], name[own], start[own]
             if not len(rows):
                 return
-        slot = np.array([each.slot for each in lanes], np.int32)[lane]
-        own_thread = slot.tolist()
+        own_thread = np.array([each.slot for each in lanes], np.int32)[lane]
+        slot = own_thread.copy()
         beside = np.flatnonzero(np.array([not each.on_host for each in lanes], np.bool_)[lane]) if group == "begin" else rows[:0]
         if len(beside):
             slot[beside] = self._device_slots(block.events.arguments(rows[beside]), lane[beside])
         if group.startswith("flow") or group.endswith("async"):
-            named = name.tolist() if group.startswith("flow") else [ABSENT] * len(rows)
-            events = block.events.at(rows)
-            key = [2 * self._key(event, lanes[number], text) for event, number, text in zip(events, lane.tolist(), named, strict=True)]
+            key = 2 * self._keys(block, rows, lane, name if group.startswith("flow") else np.full(len(rows), ABSENT))
             if group == "flow_end":
-                key = [number + (event.bp == "e") for event, number in zip(events, key, strict=True)]
+                key += block.events.enclosing(rows)
         else:
-            key = own_thread
+            key = own_thread.astype(np.int64)
         points = self.points[group]
         cls = np.array([each.cls.number for each in lanes], np.int8)[lane]
         self.known = self.known or any(lanes[each].known for each in np.flatnonzero(np.bincount(lane)).tolist())
         for column, values in (("time", start), ("name", name), ("slot", slot), ("cls", cls), ("event", rows + block.index), ("key", key)):
             points[column].add(values)
+
+    def _keys(self, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[Any]) -> Ints:
+        """The number of what each event belongs to, shape (k,)."""
+        identifiers = block.events.identifiers(rows)
+        if identifiers is None:
+            each = zip(block.events.at(rows), lane.tolist(), name.tolist(), strict=True)
+            return np.array([self._key(event, self.lanes.all[number], text) for event, number, text in each], np.int64)
+        keys, categories = self.keys, [each.category for each in self.lanes.all]
+        plain = zip(lane.tolist(), identifiers, name.tolist(), strict=True)
+        return np.array([keys.setdefault((categories[number], value, "", "", text), len(keys)) for number, value, text in plain], np.int64)
 
     def _key(self, event: Event, lane: _Lane, name: int) -> int:
         """What an async event or a flow belongs to: by category and identifier, by process where that is local, and of a flow by its name."""

@@ -60,6 +60,14 @@ class Decoded:
         """The arguments of some of the events."""
         return Listed([found if type(found := event.args) is Args else EMPTY for event in self.at(rows)])
 
+    def identifiers(self, rows: Ints) -> list[int | str] | None:
+        """The `id` of some of the events, empty where there is none; `None` if one is no whole number or holds in a scope, or that is not known."""
+        return None
+
+    def enclosing(self, rows: Ints) -> NDArray[np.bool_]:
+        """Whether flows bind to the slice around them (`bp` is `e`), shape (k,)."""
+        return np.array([event.bp == "e" for event in self.at(rows)], np.bool_)
+
     def starts(self) -> list[int] | None:
         """Where each event begins in the text, in bytes; none where that is not known."""
         return None

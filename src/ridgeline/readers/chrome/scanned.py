@@ -21,13 +21,17 @@ from .interning import Names, Raws
 
 __all__ = ["Scanned", "Texts"]
 
-_WIDE = ("ts", "dur", "external_id", "correlation", "old_external_id", "correlation_id", "graph", "bytes", "size", "sequence", "record")
-_TEXTS = ("lane", "name", "device", "stream", "shapes", "types", "concrete", "wait_stream", "sync_kind")
-#: `struct row` of scan.c: times in ns, identifiers and amounts, numbers of texts (−1 for none), bytes of the event in the text, and whether one of
-#: its arguments is of another type than its column.
-ROW = np.dtype([(name, np.int64) for name in _WIDE] + [("occupancy", np.float64)] + [(name, np.int32) for name in (*_TEXTS, "begin", "end", "odd")])
+_WIDE = ("ts", "dur", "id", "external_id", "correlation", "old_external_id", "correlation_id", "graph", "bytes", "size", "sequence", "record")
+_TEXTS = ("lane", "name", "bp", "device", "stream", "shapes", "types", "concrete", "wait_stream", "sync_kind")
+#: `struct row` of scan.c: times in ns, identifiers and amounts, numbers of texts (−1 for none), bytes of the event in the text, and what is not
+#: said by the columns: `_ODD_ARGUMENT`, `_ODD_IDENTIFIER`.
+ROW = np.dtype(
+    [(name, np.int64) for name in _WIDE] + [("occupancy", np.float64)] + [(name, np.int32) for name in (*_TEXTS, "begin", "end", "odd")], align=True
+)
 _SCALAR: msgspec.json.Decoder[Scalar] = msgspec.json.Decoder(Scalar)
 _UNKNOWN = -(2**63)
+#: An argument of another type than its column; an identifier that is no whole number, or holds in a scope.
+_ODD_ARGUMENT, _ODD_IDENTIFIER = 1, 2
 
 
 class Texts:
@@ -106,9 +110,20 @@ class Scanned:
     def arguments(self, rows: Ints) -> Rowed:
         """As `Decoded.arguments`."""
         chosen = self._rows[rows]
-        odd = np.flatnonzero(chosen["odd"])
+        odd = np.flatnonzero(chosen["odd"] & _ODD_ARGUMENT)
         events = self.at(rows[odd]) if len(odd) else []
         return Rowed(chosen, self._texts, {row: _args(event) for row, event in zip(odd.tolist(), events, strict=True)})
+
+    def identifiers(self, rows: Ints) -> list[int | str] | None:
+        """As `Decoded.identifiers`."""
+        chosen = self._rows[rows]
+        if (chosen["odd"] & _ODD_IDENTIFIER).any():
+            return None
+        return ["" if number == ABSENT else number for number in chosen["id"].tolist()]
+
+    def enclosing(self, rows: Ints) -> NDArray[np.bool_]:
+        """As `Decoded.enclosing`."""
+        return self._texts.meant("bp", self._rows["bp"][rows], lambda raw: _value(raw) == "e").astype(np.bool_)
 
     def starts(self) -> list[int] | None:
         """As `Decoded.starts`."""
