@@ -365,28 +365,29 @@ static int event_of(struct scan *scan, struct row *row)
     return lane_of(scan, lane, &row->lane);
 }
 
-/* A row for each event of the array; their number, −1 for a text that is not plain, −2 with an exception. */
-static Py_ssize_t rows_of(struct scan *scan, PyObject *rows)
+/* A row for each event up to the end of the array or of the text; their number, −1 for a text that is not plain, −2 with an exception. */
+static Py_ssize_t rows_of(struct scan *scan, PyObject *rows, int *ended)
 {
+    struct json *json = &scan->json;
     Py_ssize_t count = 0, room = 0;
-    if (!expect(&scan->json, '['))
-        return -1;
-    if (expect(&scan->json, ']'))
+    *ended = expect(json, ']');
+    if (*ended || json->at == json->end)
         return 0;
     do {
         if (count == room) {
-            room = room ? room + room / 2 : 64 + (scan->json.end - scan->begin) / 200;
+            room = room ? room + room / 2 : 64 + (json->end - scan->begin) / 200;
             if (PyByteArray_Resize(rows, room * (Py_ssize_t)sizeof(struct row)) != 0)
                 return -2;
         }
         if (!event_of(scan, (struct row *)PyByteArray_AS_STRING(rows) + count))
             return -1;
         count++;
-    } while (expect(&scan->json, ','));
+    } while (expect(json, ','));
     for (int i = 0; i < 2; i++)
         if (scan->fine[i] && scan->large[i])
             return -1;
-    return expect(&scan->json, ']') ? count : -1;
+    *ended = expect(json, ']');
+    return *ended || json->at == json->end ? count : -1;
 }
 
 typedef struct {
@@ -394,22 +395,26 @@ typedef struct {
     struct texts texts;
 } scanner;
 
-static PyObject *scanner_scan(PyObject *self, PyObject *text)
+static PyObject *scanner_scan(PyObject *self, PyObject *args)
 {
-    if (!PyBytes_Check(text)) {
-        PyErr_SetString(PyExc_TypeError, "bytes are needed");
+    const char *begin;
+    Py_ssize_t length, end;
+    int ended;
+    if (!PyArg_ParseTuple(args, "y#n", &begin, &length, &end))
+        return NULL;
+    if (end < 0 || end > length) {
+        PyErr_SetString(PyExc_ValueError, "an end inside of the text is needed");
         return NULL;
     }
-    if (PyBytes_GET_SIZE(text) > INT32_MAX)
+    if (end > INT32_MAX)
         Py_RETURN_NONE;
-    const char *begin = PyBytes_AS_STRING(text);
-    struct scan scan = {{begin, begin + PyBytes_GET_SIZE(text)}, begin, &((scanner *)self)->texts, {0, 0}, {0, 0}};
+    struct scan scan = {{begin, begin + end}, begin, &((scanner *)self)->texts, {0, 0}, {0, 0}};
     PyObject *rows = PyByteArray_FromStringAndSize(NULL, 0);
     if (rows == NULL)
         return NULL;
-    Py_ssize_t count = rows_of(&scan, rows);
+    Py_ssize_t count = rows_of(&scan, rows, &ended);
     if (count >= 0 && PyByteArray_Resize(rows, count * (Py_ssize_t)sizeof(struct row)) == 0)
-        return Py_BuildValue("Nn", rows, (Py_ssize_t)(scan.json.at - begin));
+        return Py_BuildValue("NnN", rows, (Py_ssize_t)(scan.json.at - begin), PyBool_FromLong(ended));
     Py_DECREF(rows);
     if (PyErr_Occurred())
         return NULL;
@@ -462,7 +467,7 @@ static void scanner_free(PyObject *self)
 }
 
 static PyMethodDef methods[] = {
-    {"scan", scanner_scan, METH_O, "scan(text) -> (rows as bytearray, end of the array) or None"},
+    {"scan", scanner_scan, METH_VARARGS, "scan(text, end) -> (rows as bytearray, byte reached, whether the array ended there) or None"},
     {"text", scanner_text, METH_O, "text(number) -> the bytes that have this number"},
     {NULL, NULL, 0, NULL},
 };

@@ -189,10 +189,11 @@ def trees(
 class Scanner:
     """Trace events from bytes to rows of numbers, for plain text; texts keep their numbers from one call to the next. `len`: how many there are."""
 
-    def scan(self, text: bytes, /) -> tuple[bytearray, int] | None:
-        """The events of the JSON array that `text` begins with, as rows of `readers.chrome.scanned.ROW`, and the byte behind the array.
+    def scan(self, text: bytes, end: int, /) -> tuple[bytearray, int, bool] | None:
+        """Events with commas between them, from the beginning of `text` to the `]` behind them or to `end`.
 
-        `None` where anything is not plain: no strict JSON, a field twice or of another type than it should have, a time with an exponent.
+        Returns rows of `readers.chrome.scanned.ROW`, the byte that was reached, and whether that is behind a `]`. `None` where anything is not plain:
+        no strict JSON, a field twice or of another type than it should have, a time with an exponent.
         """
 
     def text(self, number: int, /) -> bytes:

@@ -22,7 +22,9 @@ from ridgeline.readers.chrome.scanned import ROW
 def scan(text: bytes | str) -> list[dict[str, Any]] | None:
     """Each event with what its row says, its texts as they stand."""
     scanner = _native.Scanner()
-    found = scanner.scan(text.encode() if isinstance(text, str) else text)
+    data = text.encode() if isinstance(text, str) else text
+    assert data[:1] == b"["
+    found = scanner.scan(data[1:], len(data) - 1)
     if found is None:
         return None
     texts = ("lane", "name", "bp", "device", "stream", "shapes", "types", "concrete", "wait_stream", "sync_kind")
@@ -43,24 +45,35 @@ def test_a_row_says_what_the_event_says() -> None:
         "ts": -1500, "dur": 2001, "id": ABSENT, "external_id": 5, "correlation": -3, "old_external_id": ABSENT, "correlation_id": ABSENT, "graph": 0,
         "bytes": 8, "size": ABSENT, "sequence": 4, "record": ABSENT, "occupancy": 37.5, "lane": b'"X"\0"kernel"\x000\x007\0',
         "name": b'"gemm \\u0041"', "bp": None, "device": b"0", "stream": b'"7"', "shapes": b"[[1, 2],[]]", "types": None, "concrete": None,
-        "wait_stream": b"9", "sync_kind": b'"Event Sync"', "begin": 2, "end": text.index(" ,\n"), "odd": 2,
+        "wait_stream": b"9", "sync_kind": b'"Event Sync"', "begin": 1, "end": text.index(" ,\n") - 1, "odd": 2,
     }  # fmt: skip
     assert (second["ts"], second["dur"], second["lane"], second["name"]) == (-(2**63), -(2**63), b"\0\0\0\0", None)
 
 
-def test_where_the_array_ends() -> None:
-    scanner = _native.Scanner()
-    for text, count, end in ((b"[]", 0, 2), (b' [ {} , {} ] ,"more":[{}]}', 2, 12), (b"[{}]]", 1, 4)):
-        found = scanner.scan(text)
-        assert found is not None
-        assert (len(found[0]), found[1]) == (count * ROW.itemsize, end)
+@pytest.mark.parametrize(
+    ("text", "end", "count", "reached", "ended"),
+    [
+        (b"]", 1, 0, 1, True), (b" {} , {} ] ,\"more\":[{}]}", 24, 2, 10, True), (b"{}]]", 4, 1, 3, True), (b"", 0, 0, 0, False),
+        (b"  ", 2, 0, 2, False), (b"{},{}", 5, 2, 5, False), (b"{},{}", 2, 1, 2, False), (b"{} ,{", 3, 1, 3, False), (b" {} \n", 5, 1, 5, False),
+    ],
+)  # fmt: skip
+def test_where_it_ends(text: bytes, end: int, count: int, reached: int, ended: bool) -> None:
+    found = _native.Scanner().scan(text, end)
+    assert found is not None
+    assert (len(found[0]), *found[1:]) == (count * ROW.itemsize, reached, ended)
+
+
+@pytest.mark.parametrize("text", [b"{},", b",{}", b"{}{}", b"{} x", b"{"])
+def test_events_that_are_not_whole(text: bytes) -> None:
+    assert _native.Scanner().scan(text, len(text)) is None
 
 
 def test_texts_keep_their_numbers() -> None:
     scanner = _native.Scanner()
     names = [f"name {number}" for number in range(50_000)]
-    text = json.dumps([{"name": name} for name in names]).encode()
-    first, second = (np.frombuffer(found[0], ROW)["name"] for found in (scanner.scan(text), scanner.scan(text)) if found)
+    text = json.dumps([{"name": name} for name in names]).encode()[1:]
+    each = (scanner.scan(text, len(text)), scanner.scan(text, len(text)))
+    first, second = (np.frombuffer(found[0], ROW)["name"] for found in each if found)
     assert len(set(first.tolist())) == 50_000
     assert (first == second).all()
     assert len(scanner) == 50_001
@@ -70,10 +83,13 @@ def test_texts_keep_their_numbers() -> None:
             scanner.text(wrong)
 
 
-@pytest.mark.parametrize("call", [lambda: _native.Scanner(1), lambda: _native.Scanner().scan("[]"), lambda: _native.Scanner().text("a")])
+@pytest.mark.parametrize("call", [lambda: _native.Scanner(1), lambda: _native.Scanner().scan(1, 1), lambda: _native.Scanner().text("a")])
 def test_wrong_arguments(call: Any) -> None:
     with pytest.raises(TypeError):
         call()
+    for end in (-1, 3):
+        with pytest.raises(ValueError, match="end"):
+            _native.Scanner().scan(b"{}", end)
 
 
 @given(st.integers(-(10**12), 10**12), st.integers(0, 3), st.sampled_from(["ts", "dur"]))
@@ -155,18 +171,21 @@ def test_where_it_answers_a_decoder_does_too_and_says_the_same(seed: int) -> Non
         at = draw.randrange(len(text))
         text[at : at + draw.randint(0, 1)] = bytes(draw.choices(b'{}[]",:\\ 0123456789.-eEtfn\n\x00\xe9u', k=draw.randint(0, 2)))
     scanner = _native.Scanner()
-    found = scanner.scan(bytes(text))
-    if found is None:
+    if text[:1] != b"[":
         return
-    decoded = decode_events(bytes(text[: found[1]]))
-    assert len(decoded) == len(json.loads(text[: found[1]])) == len(found[0]) // ROW.itemsize
+    found = scanner.scan(bytes(text[1:]), len(text) - 1)
+    if found is None or not found[2]:
+        return
+    del text[found[1] + 1 :]
+    decoded = decode_events(bytes(text))
+    assert len(decoded) == len(json.loads(text)) == len(found[0]) // ROW.itemsize
     for event, row in zip(decoded, np.frombuffer(found[0], ROW), strict=True):
         assert [_value(scanner, number) for number in (row["name"],)] == [event.name]
         lane = [msgspec.json.decode(part) if part else None for part in scanner.text(row["lane"])[:-1].split(b"\0")]
         assert lane == [event.ph, event.cat, event.pid, event.tid]
         for time, ns in ((event.ts, row["ts"]), (event.dur, row["dur"])):
             assert ns == (-(2**63) if time == ABSENT else round(time * 1000) if isinstance(time, float) else 1000 * int(time or 0))
-        again = decode_events(b"[" + bytes(text[row["begin"] : row["end"]]) + b"]")[0]
+        again = decode_events(b"[" + bytes(text[1 + row["begin"] : 1 + row["end"]]) + b"]")[0]
         assert again == event
         args = event.args
         if isinstance(args, msgspec.Struct) and not row["odd"]:

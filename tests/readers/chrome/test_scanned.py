@@ -37,16 +37,16 @@ class Both:
 
     def __call__(self, data: bytes, limits: Limits | None = None) -> Any:
         """What the file gives, which must be the same in both ways."""
-        first = self._outcome(data, limits, lambda texts, text: self._counted(texts, text))
-        assert first == self._outcome(data, limits, lambda texts, text: None)
+        first = self._outcome(data, limits, lambda texts, text, end: self._counted(texts, text, end))
+        assert first == self._outcome(data, limits, lambda texts, text, end: None)
         return first
 
-    def _counted(self, texts: Texts, text: bytes) -> tuple[Scanned, int] | None:
-        found = self._scanned(texts, text)
+    def _counted(self, texts: Texts, text: bytes, end: int) -> tuple[Scanned, int, bool] | None:
+        found = self._scanned(texts, text, end)
         self.scanned, self.others = self.scanned + (found is not None), self.others + (found is None)
         return found
 
-    def _outcome(self, data: bytes, limits: Limits | None, scanned: Callable[[Texts, bytes], tuple[Scanned, int] | None]) -> Any:
+    def _outcome(self, data: bytes, limits: Limits | None, scanned: Callable[[Texts, bytes, int], Any]) -> Any:
         self._patch.setattr(Texts, "scanned", scanned)
         try:
             found: Profile = read(self._folder, data, limits)

@@ -41,10 +41,13 @@ class Texts:
         self._scanner = _native.Scanner()
         self._meanings: dict[str, Ints] = {}
 
-    def scanned(self, text: bytes) -> tuple[Scanned, int] | None:
-        """The events of a JSON array and the byte behind it, `None` if the text is not plain."""
-        found = self._scanner.scan(text)
-        return None if found is None else (Scanned(text, np.frombuffer(found[0], ROW), self), found[1])
+    def scanned(self, text: bytes, end: int) -> tuple[Scanned, int, bool] | None:
+        """The events of a text up to `end` or to the end of their array: the byte that was reached, and whether the array ended there.
+
+        `None` if the text is not plain.
+        """
+        found = self._scanner.scan(text, end)
+        return None if found is None else (Scanned(text, np.frombuffer(found[0], ROW), self), found[1], found[2])
 
     def __getitem__(self, number: int) -> bytes:
         return self._scanner.text(number) if number >= 0 else b""

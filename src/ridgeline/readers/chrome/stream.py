@@ -188,7 +188,7 @@ class EventStream:
                 continue
             if last and not cuts:
                 cuts = [len(self._data)]
-            done = yield from self._decoded(cuts, last)
+            done = yield from self._read(cuts, last)
             if done:
                 return
 
@@ -200,21 +200,20 @@ class EventStream:
                 break
         return (ends or [cut.start() + 1 for cut in _CUT.finditer(self._data)])[: -_TRIES - 1 : -1]
 
-    def _decoded(self, cuts: list[int], last: bool) -> Any:
+    def _read(self, cuts: list[int], last: bool) -> Any:
         """Yield the events before one of the cuts; true at the end of the array."""
         for cut in cuts:
-            body = self._data[:cut].rstrip(b" \t\r\n,\x00") if last else memoryview(self._data)[:cut]
-            text = b"".join((b"[", body, b"]"))
+            end = len(self._data[:cut].rstrip(b" \t\r\n,\x00")) if last else cut
             try:
-                events, end = self._texts.scanned(text) or _decoded(text)
+                block, reached, ended = self._scanned(end) or self._decoded(end)
             except Fault as fault:
                 if fault.cut and not last:
                     continue
                 break
-            yield Block(events, self._count, text, self._offset - 1)
-            self._count += len(events)
-            if end < len(text):
-                self._drop(end - 1)
+            yield block
+            self._count += len(block)
+            if ended:
+                self._drop(reached)
                 return True
             self._drop(cut)
             self._drop(len(self._data) - len(self._data.lstrip(b" \t\r\n,")))
@@ -222,6 +221,21 @@ class EventStream:
                 self.remarks.append("the array of events has no end: the recorder may have been interrupted")
             return last
         return (yield from self._walked(last))
+
+    def _scanned(self, end: int) -> tuple[Block, int, bool] | None:
+        """The events up to `end` or to the end of their array, the byte that was reached and whether it is that; `None` if they are not plain."""
+        found = self._texts.scanned(self._data, end)
+        return None if found is None else (Block(found[0], self._count, self._data, self._offset), found[1], found[2])
+
+    def _decoded(self, end: int) -> tuple[Block, int, bool]:
+        """The same whatever the events look like; raises `Fault`."""
+        text = b"".join((b"[", memoryview(self._data)[:end], b"]"))
+        try:
+            events, ended = decode_events(text), False
+        except Ended as found:
+            text, ended = text[: found.byte], True
+            events = decode_events(text)
+        return Block(Decoded(events, text), self._count, text, self._offset - 1), len(text) - 1, ended
 
     def _walked(self, last: bool) -> Any:
         found = walk(self._data, last)
@@ -280,11 +294,3 @@ class EventStream:
             end = found
         self._take(text[:end])
         return skipped + end - 1
-
-
-def _decoded(text: bytes) -> tuple[Decoded, int]:
-    """The events of a JSON array and the byte behind it; raises `Fault`."""
-    try:
-        return Decoded(decode_events(text), text), len(text)
-    except Ended as ended:
-        return Decoded(decode_events(text[: ended.byte]), text[: ended.byte]), ended.byte
