@@ -22,6 +22,8 @@ SIZES = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 24, 28,
 DEPTHS = np.array([8, 16, 32, 48, 64, 80, 96, 112, 128, 256])
 # Bytes of an accumulator; inputs are bytes. Both are there twice.
 ACCUMULATOR = 4
+# Depth of blocks of depthwise convolutions and pools, where nothing else decides it.
+POOL_DEPTH = 32
 #: Input channels up to which the newest processors take the window first.
 FEW_CHANNELS = 32
 
@@ -83,5 +85,6 @@ def _moved(npu: EthosU, layers: EthosLayers, block: tuple[Counts, Counts, Counts
     spatial = ceil_div(layers.height, height) * ceil_div(layers.width, width)
     sweeps = np.where(convolved, layers.in_channels * ceil_div(layers.channels, depth), layers.channels)
     moved = spatial * (tall * wide * sweeps + layers.weight_bytes)
-    # Of equals the larger block; a cut that fits nowhere is still a cut, so the smallest is left.
-    return np.asarray(np.where(fits, moved - elements * 1e-3, 1e18 + elements), np.float64)
+    # Of equals the larger block, but where channels do not mix the one nearest to 32 deep; a cut that fits nowhere is still a cut: the smallest is left.
+    preferred = np.where(pooled, np.abs(depth - POOL_DEPTH), -elements * 1e-3)
+    return np.asarray(np.where(fits, moved + preferred, 1e18 + elements), np.float64)

@@ -1,4 +1,4 @@
-"""The Arm Ethos-U processors as numbers: what `ethos_u` needs to know of each, from `data/ethos_u.toml`.
+"""The Arm Ethos-U processors as numbers: what `ethos_costs` needs to know of each, from `data/ethos_u.toml`.
 
 Decides nothing; the file says where each number is from and which were fitted.
 """
@@ -34,6 +34,7 @@ class EthosU(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         off_chip_bytes_per_cycle: of long transfers from there.
         off_chip_latency: cycles before the first input and after the last result where those are in DRAM.
         scale_cycles: to fetch the bias and scale of a channel; 0 for 10 bytes at the rate of long transfers.
+        image_cycles: to fetch a pixel of the network's input off chip, of up to 4 and of up to 15 channels.
         clock_hz: of the example system.
         system: name of the example system.
     """
@@ -54,6 +55,7 @@ class EthosU(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cores: int = 1
     off_chip_latency: float = 0
     scale_cycles: float = 0
+    image_cycles: tuple[float, float] = (0, 0)
 
     def __post_init__(self) -> None:
         whole(macs=self.macs, cores=self.cores, pool_cycles=self.pool_cycles, accumulators=self.accumulators, buffer_bytes=self.buffer_bytes)
@@ -64,7 +66,7 @@ class EthosU(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             off_chip_bytes_per_cycle=self.off_chip_bytes_per_cycle,
             clock_hz=self.clock_hz,
         )
-        reals(False, off_chip_latency=self.off_chip_latency, scale_cycles=self.scale_cycles)
+        reals(False, off_chip_latency=self.off_chip_latency, scale_cycles=self.scale_cycles, image_cycles=self.image_cycles)
         whole(units=[each for unit in (*self.units, *self.pool_units) for each in unit])
 
 
@@ -75,7 +77,7 @@ def _all() -> dict[str, EthosU]:
 
 
 def ethos_u_names() -> tuple[str, ...]:
-    """Names that `ethos_u` knows, such as `ethos-u55-128`."""
+    """Names that `ethos_costs` knows, such as `ethos-u55-128`."""
     return tuple(_all())
 
 

@@ -4,7 +4,7 @@ A layer is cut into blocks of outputs. A block fetches its input, runs the multi
 outputs, and drains through the output stage; blocks overlap, so a layer takes the longest of these for each block, plus what the first block fetches
 and the last one drains.
 
-Decides cycles from blocks; leaves the choice of blocks to `ethos_blocks` and off-chip memory to `ethos_u`. The structure (units, channels taken 8 at a
+Decides cycles from blocks; leaves the choice of blocks to `ethos_blocks` and off-chip memory to `ethos_costs`. The structure (units, channels taken 8 at a
 time, windows of at most 8 × 8 at a time, double buffers, output stage) is that of Arm's technical reference manuals 102420, 102023 and 102685; the
 constants below are fitted to the cycles which Arm's compiler (ethos-u-vela 5.2) reports for layers made for the purpose, and hold to a few per cent
 (`benchmarks/model/vela.py`).
@@ -28,6 +28,8 @@ LATENCY = 64.0
 LEAST_STEPS = 4
 # Cycles of the output stage for a unit.
 DRAIN = {"convolution": 8.0, "add": 24.0, "multiply": 12.0, "unary": 8.0}
+# Weights a cycle of a matrix with one row on the newest processors.
+ROW_WEIGHTS = 12.0
 # The first block waits a fourth longer for its weights, less what six cycles a unit hide.
 WAIT, HIDDEN = 0.25, 6.0
 
@@ -134,6 +136,9 @@ def _multiplying(npu: EthosU, layers: EthosLayers, blocks: Blocks, units: Counts
     steps = _steps(npu, layers, blocks)
     weighted = layers.of("convolution", "depthwise", "fully-connected")
     decoding = steps * channel_units * np.where(weighted, 8.0 * blocks.unit[2] / npu.weights_per_cycle, 0)
+    if npu.scale_cycles:
+        # A single row is not kept waiting by the decoder but by memory.
+        decoding = np.where(layers.of("fully-connected"), layers.in_channels * 16.0 * ceil_div(np.minimum(blocks.channels, layers.channels), 16) / ROW_WEIGHTS, decoding)
     return np.asarray(np.maximum(units * np.maximum(LEAST_STEPS, steps), decoding) / npu.cores)
 
 

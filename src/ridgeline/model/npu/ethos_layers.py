@@ -1,6 +1,6 @@
 """Layers of a network as an Ethos-U runs them: shapes as arrays, and what each multiplies.
 
-Decides the shapes that are accepted and how multiply-adds are counted. Leaves cycles to `ethos_cycles` and traffic to `ethos_u`.
+Decides the shapes that are accepted and how multiply-adds are counted. Leaves cycles to `ethos_cycles` and traffic to `ethos_costs`.
 """
 
 from __future__ import annotations

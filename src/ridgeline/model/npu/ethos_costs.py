@@ -21,8 +21,8 @@ from .ethos_layers import SCALE_BYTES, EthosLayers
 
 __all__ = ["EthosCost", "ethos_cost"]
 
-# Cycles to fetch a byte of an image whose few channels lie beside each other in DRAM, by whether scales come one by one (Ethos-U85) or not.
-IMAGE_CYCLES = (5.4, 1.66)
+# An image of fewer channels than a brick has is fetched pixel by pixel; up to so many channels a pixel is one transfer.
+IMAGE_CHANNELS, BRICK = 4, 16
 # Of the latency off chip: two thirds before the first input, a third after the last result.
 BEFORE, AFTER = 2 / 3, 1 / 3
 
@@ -79,9 +79,7 @@ def ethos_cost(npu: EthosU, layers: EthosLayers, *, blocks: Blocks | None = None
     read = _read_bytes(layers, cut, spatial, across)
     sram_bytes = read * ~layers.off_chip_input + layers.results * ~layers.off_chip_result
     outside = layers.weight_bytes + read * layers.off_chip_input + layers.results * layers.off_chip_result
-    off_chip = np.maximum(layers.weight_bytes / npu.off_chip_bytes_per_cycle, _scales(npu, layers, spatial))
-    image = IMAGE_CYCLES[1 if npu.scale_cycles else 0]
-    off_chip = off_chip + np.where(layers.off_chip_input & (npu.off_chip == "dram"), read * image, 0)
+    off_chip = np.maximum(_weights(npu, layers, compute, spatial), np.maximum(_scales(npu, layers, spatial), _image(npu, layers, cut, read)))
     sram = sram_bytes / npu.sram_bytes_per_cycle
     cycles = np.maximum(np.maximum(compute, sram), off_chip)
     macs = layers.macs // np.where(_skips(npu, layers), 2, 1)
@@ -111,6 +109,20 @@ def _read_bytes(layers: EthosLayers, cut: Blocks, spatial: Counts, across: Count
     deep = np.where(convolved, layers.in_channels * across, layers.channels)
     operands = np.where(layers.of("add", "multiply"), 2, 1)
     return np.asarray(spatial * tall * wide * deep * operands, np.float64)
+
+
+def _weights(npu: EthosU, layers: EthosLayers, compute: Reals, spatial: Counts) -> Reals:
+    """Weights are fetched while the layer before runs, where they are used for more than one block; else they are streamed."""
+    before = np.concatenate(([0.0], compute[:-1]))
+    streaming = layers.weight_bytes / npu.off_chip_bytes_per_cycle
+    return np.asarray(np.maximum(streaming - np.where(spatial > 1, before, 0), 0))
+
+
+def _image(npu: EthosU, layers: EthosLayers, cut: Blocks, read: Reals) -> Reals:
+    """The network's input from DRAM."""
+    pixel = np.where(layers.in_channels <= IMAGE_CHANNELS, npu.image_cycles[0], npu.image_cycles[1])
+    pixels = np.where(layers.in_channels < BRICK, read / layers.in_channels * pixel, read / npu.off_chip_bytes_per_cycle)
+    return np.asarray(np.where(layers.off_chip_input & (npu.off_chip == "dram"), pixels, 0))
 
 
 def _scales(npu: EthosU, layers: EthosLayers, spatial: Counts) -> Reals:
