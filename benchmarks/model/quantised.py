@@ -24,6 +24,7 @@ class Network:
         self.first = self.last = self.tensor("input", (1, *shape))
 
     def tensor(self, name: str, shape: tuple[int, ...], data: np.ndarray | None = None, scale: float = 0.05, channels: int = 1, axis: int = 0) -> int:
+        """Index of a new quantised tensor; one with data is a constant."""
         tensor = self.schema.TensorT()
         tensor.name, tensor.shape, tensor.buffer = f"{name}{len(self.graph.tensors)}", list(shape), 0
         tensor.type = self.schema.TensorType.INT8 if data is None or data.dtype == np.int8 else self.schema.TensorType.INT32
@@ -39,9 +40,11 @@ class Network:
         return len(self.graph.tensors) - 1
 
     def shape(self, tensor: int) -> tuple[int, ...]:
+        """Sizes of a tensor."""
         return tuple(self.graph.tensors[tensor].shape)
 
     def operator(self, kind: str, inputs: list[int], output: int, options: str, **fields: Any) -> Network:
+        """Append an operator that makes `output`."""
         if kind not in self.codes:
             code = self.schema.OperatorCodeT()
             code.builtinCode = getattr(self.schema.BuiltinOperator, kind)
@@ -59,12 +62,16 @@ class Network:
         return self
 
     def weights(self, shape: tuple[int, ...], axis: int, channels: int) -> list[int]:
+        """Seeded 8-bit weights without zeros, and biases."""
         data = self.random.normal(0, 30, shape).round().clip(-127, 127).astype(np.int8)
         data[data == 0] = 1
         taps = self.tensor("weights", shape, data, 0.01, channels, axis)
         return [taps, self.tensor("bias", (channels,), np.zeros(channels, np.int32), 0.0005, channels)]
 
-    def windowed(self, kind: str, options: str, kernel: tuple[int, int], stride: int, padding: int, channels: int, constants: list[int], **fields: Any) -> Network:
+    def windowed(
+        self, kind: str, options: str, kernel: tuple[int, int], stride: int, padding: int, channels: int, constants: list[int], **fields: Any
+    ) -> Network:
+        """Append an operator with a window."""
         _, height, width, _ = self.shape(self.last)
         lost = (0, 0) if padding == SAME else (kernel[0] - 1, kernel[1] - 1)
         size = (1, -(-(height - lost[0]) // stride), -(-(width - lost[1]) // stride), channels)
@@ -72,24 +79,31 @@ class Network:
         return self.operator(kind, [self.last, *constants], output, options, strideW=stride, strideH=stride, padding=padding, **fields)
 
     def convolve(self, channels: int, kernel: tuple[int, int] = (1, 1), stride: int = 1, padding: int = SAME) -> Network:
+        """A convolution with bias and rectifier."""
         constants = self.weights((channels, *kernel, self.shape(self.last)[3]), 0, channels)
-        return self.windowed("CONV_2D", "Conv2DOptions", kernel, stride, padding, channels, constants, fusedActivationFunction=1, dilationWFactor=1, dilationHFactor=1)
+        return self.windowed(
+            "CONV_2D", "Conv2DOptions", kernel, stride, padding, channels, constants, fusedActivationFunction=1, dilationWFactor=1, dilationHFactor=1
+        )
 
     def depthwise(self, kernel: tuple[int, int] = (3, 3), stride: int = 1, padding: int = SAME) -> Network:
+        """A depthwise convolution with bias and rectifier."""
         channels = self.shape(self.last)[3]
         constants = self.weights((1, *kernel, channels), 3, channels)
         fields = {"fusedActivationFunction": 1, "depthMultiplier": 1, "dilationWFactor": 1, "dilationHFactor": 1}
         return self.windowed("DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", kernel, stride, padding, channels, constants, **fields)
 
     def pool(self, kind: str, kernel: tuple[int, int], stride: int) -> Network:
+        """A pool without padding."""
         channels = self.shape(self.last)[3]
         fields = {"filterHeight": kernel[0], "filterWidth": kernel[1], "fusedActivationFunction": 0}
         return self.windowed(kind, "Pool2DOptions", kernel, stride, VALID, channels, [], **fields)
 
     def add(self, other: int) -> Network:
+        """The sum with another tensor."""
         return self.operator("ADD", [self.last, other], self.tensor("add", self.shape(self.last), scale=0.07), "AddOptions")
 
     def connect(self, features: int) -> Network:
+        """A fully connected layer."""
         constants = self.weights((features, int(np.prod(self.shape(self.last)))), 0, features)
         # A matrix has one scale for all its rows.
         for constant, scale in zip(constants, (0.01, 0.0005), strict=True):
@@ -97,6 +111,7 @@ class Network:
         return self.operator("FULLY_CONNECTED", [self.last, *constants], self.tensor("connected", (1, features)), "FullyConnectedOptions")
 
     def finished(self) -> bytes:
+        """The file."""
         import flatbuffers
 
         self.graph.inputs, self.graph.outputs = [self.first], [self.last]

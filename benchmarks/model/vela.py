@@ -1,10 +1,10 @@
 """Ethos-U: multiply-adds and cycles of every layer of small 8-bit networks against Arm's compiler, ethos-u-vela, on its eleven configurations.
 
-The compiler runs here where it is found (`build/peers/vela/bin/vela`, or `--vela`: `python -m venv build/peers/vela && build/peers/vela/bin/pip install
-ethos-u-vela==5.2.0`): on the networks of `quantised.py`, on the models that pymicro-wakeword brings (if it is installed) and on MLPerf Tiny's under
-`RIDGELINE_DATA/tiny_results_v1.2/models`. Without it the reports recorded under `RIDGELINE_DATA/peers` are read. The peer's block of each layer is used
-for a second figure, which tells how much of an error is the choice of blocks. Layers that the model does not know (softmax, concatenation, state) count in
-the sum of the network as not predicted; layers under `--least` cycles are counted apart.
+The compiler runs here where it is found (`build/peers/vela/bin/vela`, or `--vela`: `python -m venv build/peers/vela && build/peers/vela/bin/pip
+install ethos-u-vela==5.2.0`): on the networks of `quantised.py`, on the models that pymicro-wakeword brings (if it is installed) and on MLPerf
+Tiny's under `RIDGELINE_DATA/tiny_results_v1.2/models`. Without it the reports recorded under `RIDGELINE_DATA/peers` are read. The peer's block of
+each layer is used for a second figure, which tells how much of an error is the choice of blocks. Layers that the model does not know (softmax,
+concatenation, state) count in the sum of the network as not predicted; layers under `--least` cycles are counted apart.
 
     RIDGELINE_DATA=FOLDER python benchmarks/model/vela.py [--vela PATH] [--out FILE.md]
 """
@@ -32,7 +32,11 @@ from ridgeline.model.npu import ethos_cost, ethos_layers, ethos_u, ethos_u_names
 from ridgeline.work.tflite import load
 
 ROOT = Path(__file__).resolve().parents[2]
-SYSTEMS = {"u55": ("Ethos_U55_High_End_Embedded", "Shared_Sram"), "u65": ("Ethos_U65_High_End", "Dedicated_Sram"), "u85": ("Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_512KB")}
+SYSTEMS = {
+    "u55": ("Ethos_U55_High_End_Embedded", "Shared_Sram"),
+    "u65": ("Ethos_U65_High_End", "Dedicated_Sram"),
+    "u85": ("Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_512KB"),
+}
 KINDS = {
     "CONV_2D": "convolution",
     "DEPTHWISE_CONV_2D": "depthwise",
@@ -111,7 +115,11 @@ def compared(processor: str, data: bytes, rows: list[dict[str, str]], text: str)
     """(layer, kind, ours, theirs) in cycles, layers whose multiply-adds are equal, layers compared, cycles of the peer that are not predicted."""
     names, found = layers_of(data)
     first = np.array(found.pop("first"), bool)
-    by_name = {row["Name"]: row for row in rows if row["Original Operator"] == row["NNG Operator"] and row["NNG Operator"] in HEADS and float(row["Op Cycles"])}
+    by_name = {
+        row["Name"]: row
+        for row in rows
+        if row["Original Operator"] == row["NNG Operator"] and row["NNG Operator"] in HEADS and float(row["Op Cycles"])
+    }
     kept = [place for place, name in enumerate(names) if name in by_name]
     if not kept:
         return [], 0, 0, sum(float(row["Op Cycles"]) for row in rows)
@@ -132,7 +140,7 @@ def compared(processor: str, data: bytes, rows: list[dict[str, str]], text: str)
 
 def table(arguments: argparse.Namespace, folder: Path | None) -> Iterator[str]:
     yield "## Ethos-U: cycles against ethos-u-vela, by network and configuration\n"
-    yield "| network | processor | layers | multiply-adds equal | within 10 % | median error | worst layer | its error | network's error | not predicted |"
+    yield "| network | processor | layers | multiply-adds equal | within 10 % | median | worst layer | its error | network's error | not predicted |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |"
     layers: dict[str, list[float]] = defaultdict(list)
     networks: dict[str, list[float]] = defaultdict(list)
@@ -164,7 +172,15 @@ def table(arguments: argparse.Namespace, folder: Path | None) -> Iterator[str]:
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for processor, errors in layers.items():
         size, sums = np.abs(errors), np.array(networks[processor])
-        row = [processor, len(size), f"{(size <= 0.1).mean():.0%}", f"{np.quantile(size, 0.9):.1%}", len(sums), f"{(abs(sums) <= 0.05).mean():.0%}", f"{sums[abs(sums).argmax()]:+.1%}"]
+        row = [
+            processor,
+            len(size),
+            f"{(size <= 0.1).mean():.0%}",
+            f"{np.quantile(size, 0.9):.1%}",
+            len(sums),
+            f"{(abs(sums) <= 0.05).mean():.0%}",
+            f"{sums[abs(sums).argmax()]:+.1%}",
+        ]
         yield "| " + " | ".join(map(str, row)) + " |"
     yield "\n| kind | layers | within 10 % | median error | p90 of the error |"
     yield "| --- | ---: | ---: | ---: | ---: |"

@@ -3,9 +3,9 @@
 from .buffering import Buffers, DramTraffic, dram_traffic, stalled
 from .ethos_blocks import chosen_blocks
 from .ethos_config import EthosU, ethos_u, ethos_u_names
+from .ethos_costs import EthosCost, ethos_cost
 from .ethos_cycles import Blocks, block_cycles
 from .ethos_layers import EthosKind, EthosLayers, ethos_layers
-from .ethos_costs import EthosCost, ethos_cost
 from .mac_array import AccessEnergy, MacArray, MacArrayCost, mac_array_cost
 from .shapes import Products, convolution, gemm
 from .systolic import Dataflow, Folds, SystolicArray, SystolicCycles, folds, systolic_cycles

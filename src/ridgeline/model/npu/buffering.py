@@ -3,8 +3,8 @@
 Decides which operand is fetched more than once and how much of its transfer hides behind computing. Leaves the cycles of computing to `systolic` and
 `mac_array`.
 
-Half of each buffer is worked on while the other half is filled, so an operand that is swept again and again comes from DRAM once where it fits into half
-of its buffer, and once a sweep where it does not. The first operands cannot hide behind anything, nor can the last results:
+Half of each buffer is worked on while the other half is filled, so an operand that is swept again and again comes from DRAM once where it fits into
+half of its buffer, and once a sweep where it does not. The first operands cannot hide behind anything, nor can the last results:
 
     total = fill + max(compute, transfer − fill − drain) + drain
 
@@ -19,6 +19,7 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._numbers import Counts, Reals, exact, reals, whole
 from .shapes import Products
@@ -103,7 +104,7 @@ def dram_traffic(array: SystolicArray, products: Products, buffers: Buffers) -> 
     cut, size = folds(array, products), buffers.element_bytes
     tile_rows, tile_columns = _tile(array, products)
     lowered = exact("activations", products.m, products.k)
-    read, weights = products.activations * size, products.weights * size
+    read, weights = products.activations.astype(np.float64) * size, products.weights.astype(np.float64) * size
     if array.dataflow != "input":
         resweep = np.where(lowered * size < buffers.activation_bytes / 2, 1, cut.across)
         # A convolution read in place has fewer elements than its lowered matrix; each sweep reads those.
@@ -131,14 +132,14 @@ def _tile(array: SystolicArray, products: Products) -> tuple[Counts, Counts]:
     return np.minimum(products.m, array.rows), np.minimum(products.n, array.columns)
 
 
-def _half(needed: Reals, capacity: float) -> Reals:
+def _half(needed: ArrayLike, capacity: float) -> Reals:
     """What must be there before the first step, or is left after the last: never more than the half that is worked on."""
     return np.minimum(np.asarray(needed, np.float64), capacity / 2)
 
 
 def _results(array: SystolicArray, products: Products, buffers: Buffers, parts: Counts) -> tuple[Reals, Reals]:
     """Bytes written and read again for results that are summed up in several parts of k."""
-    once = products.results * buffers.element_bytes
+    once = products.results.astype(np.float64) * buffers.element_bytes
     if array.dataflow == "output":
         return once, np.zeros_like(once)
     if buffers.partial_sums == "written":
@@ -146,7 +147,7 @@ def _results(array: SystolicArray, products: Products, buffers: Buffers, parts: 
     wide = np.minimum(products.n, array.columns) if array.dataflow == "weight" else products.n
     tall = products.m if array.dataflow == "weight" else np.minimum(products.m, array.columns)
     spilled = np.where(tall * wide * buffers.sum_bytes <= buffers.result_bytes / 2, 0, parts - 1)
-    sums = products.results * buffers.sum_bytes * spilled
+    sums = products.results.astype(np.float64) * buffers.sum_bytes * spilled
     return once + sums, sums
 
 

@@ -1,8 +1,8 @@
 """Which blocks a layer is cut into on an Ethos-U: of the cuts that the core's memory holds the one that moves least through SRAM.
 
-Decides unit, order of the sums and block of a layer. A compiler decides them by a search that no document describes. The rules here were made from what
-Arm's compiler (ethos-u-vela 5.2) chose for layers made for the purpose; where they choose otherwise, the cycles of most layers move by a few per cent
-(`benchmarks/model/vela.py` tells both).
+Decides unit, order of the sums and block of a layer. A compiler decides them by a search that no document describes. The rules here were made from
+what Arm's compiler (ethos-u-vela 5.2) chose for layers made for the purpose; where they choose otherwise, the cycles of most layers move by a few
+per cent (`benchmarks/model/vela.py`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ SIZES = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 24, 28,
 DEPTHS = np.array([8, 16, 32, 48, 64, 80, 96, 112, 128, 256])
 # Bytes of an accumulator; inputs are bytes. Both are there twice.
 ACCUMULATOR = 4
-# Depth of blocks of depthwise convolutions and pools, where nothing else decides it.
-POOL_DEPTH = 32
 #: Input channels up to which the newest processors take the window first.
 FEW_CHANNELS = 32
 
@@ -32,7 +30,9 @@ def chosen_blocks(npu: EthosU, layers: EthosLayers) -> Blocks:
     """Blocks of each layer, arrays of its length."""
     unit = _units(npu, layers)
     first = _window_first(npu, layers)
-    down, over, deep = (each.ravel()[:, None] for each in np.meshgrid(SIZES, SIZES, DEPTHS, indexing="ij"))
+    # Only the newest processors have blocks deeper than 128.
+    depths = DEPTHS if npu.scale_cycles else DEPTHS[DEPTHS <= 128]
+    down, over, deep = (each.ravel()[:, None] for each in np.meshgrid(SIZES, SIZES, depths, indexing="ij"))
     tall, wide, channels = (ceil_div(size, of) * of for size, of in zip((layers.height, layers.width, layers.channels), unit, strict=True))
     # Below sixteen channels a block is as deep as its unit, from there on whole sixteens or all there are.
     least = np.where(layers.channels <= unit[2], unit[2], np.minimum(16, channels))
@@ -84,7 +84,17 @@ def _moved(npu: EthosU, layers: EthosLayers, block: tuple[Counts, Counts, Counts
     fits = (elements <= room) & (2 * ACCUMULATOR * elements + 2 * buffered <= npu.buffer_bytes)
     spatial = ceil_div(layers.height, height) * ceil_div(layers.width, width)
     sweeps = np.where(convolved, layers.in_channels * ceil_div(layers.channels, depth), layers.channels)
-    moved = spatial * (tall * wide * sweeps + layers.weight_bytes)
-    # Of equals the larger block, but where channels do not mix the one nearest to 32 deep; a cut that fits nowhere is still a cut: the smallest is left.
-    preferred = np.where(pooled, np.abs(depth - POOL_DEPTH), -elements * 1e-3)
+    # Weights as they are before compression: the cut is chosen before they are packed.
+    weights = (
+        layers.kernel_height
+        * layers.kernel_width
+        * layers.channels
+        * np.where(convolved, layers.in_channels, 1)
+        * layers.of("convolution", "depthwise", "fully-connected")
+    )
+    moved = spatial * (tall * wide * sweeps + weights)
+    # Of equals the smaller block, but where channels do not mix the largest (of at most half the accumulators on the older ones); a cut that fits
+    # nowhere is still a cut: the smallest is left.
+    half = npu.accumulators * 2 if npu.scale_cycles else npu.accumulators // 2
+    preferred = np.where(pooled & (elements <= half), half - elements, elements) * 1e-3
     return np.asarray(np.where(fits, moved + preferred, 1e18 + elements), np.float64)

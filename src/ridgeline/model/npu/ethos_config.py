@@ -34,7 +34,7 @@ class EthosU(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         off_chip_bytes_per_cycle: of long transfers from there.
         off_chip_latency: cycles before the first input and after the last result where those are in DRAM.
         scale_cycles: to fetch the bias and scale of a channel; 0 for 10 bytes at the rate of long transfers.
-        image_cycles: to fetch a pixel of the network's input off chip, of up to 4 and of up to 15 channels.
+        image_cycles: to fetch a pixel of the network's input off chip, of 1, of up to 4 and of up to 15 channels.
         clock_hz: of the example system.
         system: name of the example system.
     """
@@ -55,7 +55,7 @@ class EthosU(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cores: int = 1
     off_chip_latency: float = 0
     scale_cycles: float = 0
-    image_cycles: tuple[float, float] = (0, 0)
+    image_cycles: tuple[float, float, float] = (0, 0, 0)
 
     def __post_init__(self) -> None:
         whole(macs=self.macs, cores=self.cores, pool_cycles=self.pool_cycles, accumulators=self.accumulators, buffer_bytes=self.buffer_bytes)
@@ -77,7 +77,7 @@ def _all() -> dict[str, EthosU]:
 
 
 def ethos_u_names() -> tuple[str, ...]:
-    """Names that `ethos_costs` knows, such as `ethos-u55-128`."""
+    """Names that `ethos_u` knows, such as `ethos-u55-128`."""
     return tuple(_all())
 
 

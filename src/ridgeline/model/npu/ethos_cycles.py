@@ -4,10 +4,10 @@ A layer is cut into blocks of outputs. A block fetches its input, runs the multi
 outputs, and drains through the output stage; blocks overlap, so a layer takes the longest of these for each block, plus what the first block fetches
 and the last one drains.
 
-Decides cycles from blocks; leaves the choice of blocks to `ethos_blocks` and off-chip memory to `ethos_costs`. The structure (units, channels taken 8 at a
-time, windows of at most 8 × 8 at a time, double buffers, output stage) is that of Arm's technical reference manuals 102420, 102023 and 102685; the
-constants below are fitted to the cycles which Arm's compiler (ethos-u-vela 5.2) reports for layers made for the purpose, and hold to a few per cent
-(`benchmarks/model/vela.py`).
+Decides cycles from blocks; leaves the choice of blocks to `ethos_blocks` and off-chip memory to `ethos_costs`. The structure (units, channels taken
+8 at a time, windows of at most 8 × 8 at a time, double buffers, output stage) is that of Arm's technical reference manuals 102420, 102023 and
+102685; the constants below are fitted to the cycles which Arm's compiler (ethos-u-vela 5.2) reports for layers made for the purpose, and hold to a
+few per cent (`benchmarks/model/vela.py`).
 """
 
 from __future__ import annotations
@@ -63,9 +63,15 @@ def block_cycles(npu: EthosU, layers: EthosLayers, blocks: Blocks) -> Reals:
     """
     uh, uw, uc = blocks.unit
     across = ceil_div(layers.height, uh), ceil_div(layers.width, uw), ceil_div(layers.channels, uc)
-    inside = tuple(np.minimum(ceil_div(size, unit), of) for size, unit, of in zip((blocks.height, blocks.width, blocks.channels), blocks.unit, across, strict=True))
+    inside = tuple(
+        np.minimum(ceil_div(size, unit), of)
+        for size, unit, of in zip((blocks.height, blocks.width, blocks.channels), blocks.unit, across, strict=True)
+    )
     units = inside[0] * inside[1] * inside[2]
-    tall, wide, deep = (np.minimum(size, of) for size, of in zip((blocks.height, blocks.width, blocks.channels), (layers.height, layers.width, layers.channels), strict=True))
+    tall, wide, deep = (
+        np.minimum(size, of)
+        for size, of in zip((blocks.height, blocks.width, blocks.channels), (layers.height, layers.width, layers.channels), strict=True)
+    )
     elements = (tall * wide * deep).astype(np.float64)
     more = np.maximum(across[0] * across[1] * across[2] / units - 1, 0)
     also = np.maximum(layers.results / elements - 1, 0)
@@ -138,7 +144,11 @@ def _multiplying(npu: EthosU, layers: EthosLayers, blocks: Blocks, units: Counts
     decoding = steps * channel_units * np.where(weighted, 8.0 * blocks.unit[2] / npu.weights_per_cycle, 0)
     if npu.scale_cycles:
         # A single row is not kept waiting by the decoder but by memory.
-        decoding = np.where(layers.of("fully-connected"), layers.in_channels * 16.0 * ceil_div(np.minimum(blocks.channels, layers.channels), 16) / ROW_WEIGHTS, decoding)
+        decoding = np.where(
+            layers.of("fully-connected"),
+            layers.in_channels * 16.0 * ceil_div(np.minimum(blocks.channels, layers.channels), 16) / ROW_WEIGHTS,
+            decoding,
+        )
     return np.asarray(np.maximum(units * np.maximum(LEAST_STEPS, steps), decoding) / npu.cores)
 
 
@@ -153,7 +163,10 @@ def _waiting(npu: EthosU, layers: EthosLayers, multiply: Reals, units: Counts) -
 def _input_bytes(layers: EthosLayers, blocks: Blocks, tall: Counts, wide: Counts, deep: Counts) -> tuple[Reals, Reals]:
     """Bytes before the first unit can start, and bytes of a whole block with the edges of its windows."""
     down, over = (tall - 1) * layers.stride_down + 1, (wide - 1) * layers.stride_across + 1
-    edges = (down + layers.kernel_height - 1) * (over + layers.kernel_width - 1)
+    # The edges of windows are fetched too, as far as there is input; SAME padding has none beyond the strides.
+    rows = np.minimum(down + layers.kernel_height - 1, np.maximum(layers.height * layers.stride_down, layers.kernel_height))
+    columns = np.minimum(over + layers.kernel_width - 1, np.maximum(layers.width * layers.stride_across, layers.kernel_width))
+    edges = rows * columns
     convolved = layers.of("convolution", "fully-connected")
     # Fewer than 8 channels are fetched in pieces that are mostly thrown away.
     chunk = np.where(blocks.window_first, 16, 32)

@@ -1,11 +1,12 @@
-"""An abstract NPU: an array of multiply-add units, SRAMs that are double buffered, DRAM behind them; cycles, traffic and energy for millions of shapes.
+"""An abstract NPU: an array of multiply-add units, SRAMs that are double buffered, DRAM behind them; cycles, traffic and energy for millions of
+shapes.
 
 Decides how computing, the SRAM ports and DRAM overlap, and what each level costs in energy at given prices per access. Takes the cycles of computing
 from `systolic` (operands handed from neighbour to neighbour) or counts them for units that are fed all at once, and DRAM from `buffering`. Every
 number of the machine is an input; none is assumed here.
 
-Source: V. Sze et al., "Efficient processing of deep neural networks: a tutorial and survey", Proc. IEEE 105(12), 2017, section V (dataflows, energy as
-the sum of accesses times energy per access by level).
+Source: V. Sze et al., "Efficient processing of deep neural networks: a tutorial and survey", Proc. IEEE 105(12), 2017, section V (dataflows, energy
+as the sum of accesses times energy per access by level).
 """
 
 from __future__ import annotations

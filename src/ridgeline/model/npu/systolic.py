@@ -3,9 +3,9 @@
 Decides how many passes (folds) a matrix product takes on an array of R rows and C columns, how long a pass is, and how much its SRAMs are read.
 Leaves to `buffering` what DRAM adds, and to `shapes` how a convolution becomes a product.
 
-Source: A. Samajdar et al., "A systematic methodology for characterizing scalability of DNN accelerators using SCALE-Sim", ISPASS 2020 (mapping of the three
-dataflows, skewed feeding); the sums here are those of a pass whose operands enter skewed by one cycle a row and column. Equal to the cycles that
-SCALE-Sim 3.0.0 counts one by one (`benchmarks/model/systolic.py`).
+Source: A. Samajdar et al., "A systematic methodology for characterizing scalability of DNN accelerators using SCALE-Sim", ISPASS 2020 (mapping of
+the three dataflows, skewed feeding); the sums here are those of a pass whose operands enter skewed by one cycle a row and column. Equal to the
+cycles that SCALE-Sim 3.0.0 counts one by one (`benchmarks/model/systolic.py`).
 """
 
 from __future__ import annotations
