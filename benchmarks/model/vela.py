@@ -2,9 +2,10 @@
 
 The compiler runs here where it is found (`build/peers/vela/bin/vela`, or `--vela`: `python -m venv build/peers/vela && build/peers/vela/bin/pip
 install ethos-u-vela==5.2.0`): on the networks of `quantised.py`, on the models that pymicro-wakeword brings (if it is installed) and on MLPerf
-Tiny's under `RIDGELINE_DATA/tiny_results_v1.2/models`. Without it the reports recorded under `RIDGELINE_DATA/peers` are read. The peer's block of
-each layer is used for a second figure, which tells how much of an error is the choice of blocks. Layers that the model does not know (softmax,
-concatenation, state) count in the sum of the network as not predicted; layers under `--least` cycles are counted apart.
+Tiny's under `RIDGELINE_DATA/tiny_results_v1.2/models`. Without it the reports recorded under `RIDGELINE_DATA/peers` are read.
+Layers that the model does not know (softmax, concatenation, state) are told as a share of the network's cycles and not predicted; layers under
+`--least` cycles are left out of the summary. Two figures come from the peer, as shapes do not tell them: bytes of the packed weights, and whether
+weights are two in four.
 
     RIDGELINE_DATA=FOLDER python benchmarks/model/vela.py [--vela PATH] [--out FILE.md]
 """
