@@ -8,7 +8,7 @@ half of its buffer, and once a sweep where it does not. The first operands canno
 
     total = fill + max(compute, transfer − fill − drain) + drain
 
-Source: the double buffer of A. Samajdar et al., "SCALE-Sim: systolic CNN accelerator simulator", arXiv:1811.02883, section 3; the bound itself is
+Source: the double buffer of A. Samajdar et al., "SCALE-Sim: systolic CNN accelerator simulator", arXiv:1811.02883; the bound itself is
 the overlap of two streams. Limits: bandwidth is constant, latency is hidden, banks do not conflict, and a sweep that fits half way is fetched whole.
 """
 
