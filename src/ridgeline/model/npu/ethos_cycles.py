@@ -4,10 +4,10 @@ A layer is cut into blocks of outputs. A block fetches its input, runs the multi
 outputs, and drains through the output stage; blocks overlap, so a layer takes the longest of these for each block, plus what the first block fetches
 and the last one drains.
 
-Decides cycles from blocks; leaves the choice of blocks to `ethos_blocks` and off-chip memory to `ethos_costs`. The structure (units, channels taken 8 at
-a time, windows of at most 8 × 8 at a time, double buffers, output stage) and constants were found from the cycles which Arm's compiler (ethos-u-vela
-5.2) reports for layers made for the purpose; they hold to a few per cent for most (`benchmarks/model/vela.py`). The compiler estimates too: nothing
-here was measured on silicon.
+Decides cycles from blocks; leaves the choice of blocks to `ethos_blocks` and off-chip memory to `ethos_costs`. The structure (units, channels
+taken 8 at a time, windows of at most 8 × 8 at a time, double buffers, output stage) and the constants were found from the cycles which Arm's
+compiler (ethos-u-vela 5.2) reports for layers made for the purpose; they hold to a few per cent for most (`benchmarks/model/vela.py`). The compiler
+estimates too: nothing here was measured on silicon.
 """
 
 from __future__ import annotations
