@@ -65,6 +65,7 @@ CASES = [
     (tiling.gemm_traffic, {"m": 100, "n": 80, "k": 60, "tile": (16, 16, 4), "capacity_bytes": 4096, "element_bytes": (2.0, 1.0, 4.0)}),
     (tiling.choose_gemm_tile, {"m": 100, "n": 80, "k": 60, "capacity_bytes": 4096, "element_bytes": (2.0, 1.0, 4.0), "depth": 4, "multiple": 8}),
     (tiling.gemm_bytes_by_level, {"m": 100, "n": 80, "k": 60, "holds_bytes": {"registers": 512, "L1": 4096}, "depth": 2, "multiple": 2}),
+    (tiling.wave_tile, {"m": 1000, "n": 800, "tile": (64, 64, 32), "slots": 30}),
     (convolution.convolution, {**SHAPE, "stride": 2, "padding": 1, "dilation": 1, "groups": 4}),
     (rowwise.elementwise_bytes, {"elements": 100, "inputs": 2, "element_bytes": 4, "out_element_bytes": 2}),
     (rowwise.reduction_bytes, {"elements": 100, "outputs": 10, "element_bytes": 4, "out_element_bytes": 4}),

@@ -137,6 +137,31 @@ def test_regimes_by_hand():
     assert float(beta.out_bytes) == 2 * 65536
 
 
+@given(m=sides, n=sides, tile=st.tuples(tiles, tiles, tiles), slots=st.integers(1, 1000), swizzled=st.booleans())
+def test_a_wave_is_a_block_of_whole_tiles(m, n, tile, slots, swizzled):
+    block = tiling.wave_tile(m, n, tile=tile, slots=slots, swizzled=swizzled)
+    down, across = block.rows / tile[0], block.columns / tile[1]
+    assert down == int(down) >= 1
+    assert across == int(across) >= 1
+    assert down * across <= slots
+    assert down <= -(-m // tile[0])
+    assert across <= -(-n // tile[1])
+    # It takes nobody more in, in either direction, unless the matrix ends there.
+    assert (down + 1) * across > slots or down == -(-m // tile[0])
+
+
+def test_work_groups_that_share_a_cache_read_less_than_each_alone():
+    # 108 tiles of 128 × 128 at once in a block of 10 × 10 read A and B as a tile of 1280 does; each alone reads them ten times as often.
+    alone = tiling.gemm_traffic(12800, 12800, 12800, tile=(128, 128, 32), capacity_bytes=2e5)
+    block = tiling.wave_tile(12800, 12800, tile=(128, 128, 32), slots=108)
+    shared = tiling.gemm_traffic(12800, 12800, 12800, tile=block, capacity_bytes=1e6, out_held=False)
+    assert bool(shared.fits)
+    assert float(alone.left_bytes) == 10 * float(shared.left_bytes)
+    assert float(alone.right_bytes) == 10 * float(shared.right_bytes)
+    held = tiling.gemm_traffic(12800, 12800, 12800, tile=block, capacity_bytes=1e6)
+    assert not bool(held.fits)
+
+
 def test_levels_serve_less_and_less():
     served = tiling.gemm_bytes_by_level(3000, 2000, 1000, holds_bytes={"registers": 1024, "L1": 32768, "L2": 1 << 20, "L3": 1 << 25})
     assert list(served) == ["L1", "L2", "L3", "DRAM"]

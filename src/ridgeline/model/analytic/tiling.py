@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.errors import UsageError
 from ._arrays import COUNT, POSITIVE, Reals, ceil_div, choose, each, larger, numbers, smaller
 
-__all__ = ["Operands", "Tile", "Traffic", "Widths", "blocked", "choose_gemm_tile", "gemm_bytes_by_level", "gemm_traffic"]
+__all__ = ["Operands", "Tile", "Traffic", "Widths", "blocked", "choose_gemm_tile", "gemm_bytes_by_level", "gemm_traffic", "wave_tile"]
 
 #: Bytes of one element of the left operand, the right operand and the output.
 Widths: TypeAlias = tuple[ArrayLike, ArrayLike, ArrayLike]
@@ -120,6 +120,7 @@ def gemm_traffic(
     capacity_bytes: ArrayLike,
     element_bytes: Widths = (4.0, 4.0, 4.0),
     accumulate: bool = False,
+    out_held: bool = True,
 ) -> Traffic:
     """Q = MK a ⌈N/tₙ⌉ + KN b ⌈M/tₘ⌉ + MN c in B for C = A·B, with each factor replaced by 1 where the operand survives until it is used again.
 
@@ -129,6 +130,7 @@ def gemm_traffic(
         capacity_bytes: what of the level this product may use, B, > 0.
         element_bytes: a, b, c: bytes of an element of A, B and C, > 0 (0.5 for 4 bits).
         accumulate: whether C is read before it is written (beta ≠ 0).
+        out_held: whether the tile of C waits in this level until it is complete; False where it waits in registers and takes none of the capacity.
 
     Returns:
         Bytes that the level *below* the one with this capacity serves.
@@ -158,6 +160,7 @@ def gemm_traffic(
     )
     tm, tn, tk = smaller(tm, m_), smaller(tn, n_), smaller(tk, k_)
     written = c * (2.0 if accumulate else 1.0)
+    waiting = c * float(out_held)
     operands = Operands(
         left_whole=m_ * k_ * a,
         left_read=m_ * k_ * a,
@@ -167,10 +170,10 @@ def gemm_traffic(
         right_panel=k_ * tn * b,
         right_tiles=ceil_div(n_, tn),
         out_whole=m_ * n_ * written,
-        out_tile=tm * tn * c,
+        out_tile=tm * tn * waiting,
         out_row=tm * n_ * c,
         out_column=m_ * tn * c,
-        resident=tm * tk * a + tk * tn * b + tm * tn * c,
+        resident=tm * tk * a + tk * tn * b + tm * tn * waiting,
         untiled_left=m_ * n_ * k_ * a,
         untiled_right=m_ * n_ * k_ * b,
     )
@@ -234,6 +237,47 @@ def _cut(side: Reals, unit: Reals) -> Reals:
     """Rounded down to a multiple of `unit` where that leaves anything, else to a whole number ≥ 1."""
     whole: Reals = np.floor(side * (1 + 1e-12))
     return larger(choose(whole >= unit, np.floor(whole / unit) * unit, whole), 1.0)
+
+
+def wave_tile(m: ArrayLike, n: ArrayLike, *, tile: tuple[ArrayLike, ArrayLike, ArrayLike], slots: ArrayLike, swizzled: bool = True) -> Tile:
+    """The block of C that all work-groups that run at once make together: what a cache shared by them sees as one tile.
+
+    With r × c tiles of tₘ × tₙ, r c ≤ slots: nearly square (r tₘ ≈ c tₙ) where the order of work-groups is swizzled, else along a row of tiles first.
+
+    Args:
+        m, n: of C, whole, ≥ 1.
+        tile: tₘ, tₙ, tₖ of one work-group, whole, ≥ 1.
+        slots: work-groups that run at once (units × resident), whole, ≥ 1.
+        swizzled: whether neighbouring work-groups are laid out in a block.
+
+    Returns:
+        A tile for `gemm_traffic` with the capacity of the shared cache and `out_held=False`: depth stays tₖ, since the work-groups advance along k
+        side by side.
+
+    Raises:
+        UsageError: a number out of its range.
+
+    Source: NVIDIA, CUTLASS, "Efficient GEMM in CUDA", threadblock rasterization.
+
+    >>> block = wave_tile(4096, 4096, tile=(128, 128, 32), slots=108)
+    >>> float(block.rows) / 128, float(block.columns) / 128
+    (10.0, 10.0)
+    >>> block = wave_tile(4096, 4096, tile=(128, 128, 32), slots=108, swizzled=False)
+    >>> float(block.rows) / 128, float(block.columns) / 128
+    (3.0, 32.0)
+    """
+    m_, n_, tm, tn, tk, at_once = numbers(
+        m=(m, COUNT), n=(n, COUNT), tile_rows=(tile[0], COUNT), tile_columns=(tile[1], COUNT), tile_depth=(tile[2], COUNT), slots=(slots, COUNT)
+    )
+    down, across = ceil_div(m_, tm), ceil_div(n_, tn)
+    if swizzled:
+        side: Reals = np.rint(np.sqrt(at_once * tn / tm))
+        r = smaller(smaller(larger(side, 1.0), down), at_once)
+        c = smaller(_cut(at_once / r, np.ones(())), across)
+    else:
+        c = smaller(at_once, across)
+    r = smaller(_cut(at_once / c, np.ones(())), down)
+    return Tile(rows=r * tm, columns=c * tn, depth=tk + 0.0 * r)
 
 
 def gemm_bytes_by_level(
