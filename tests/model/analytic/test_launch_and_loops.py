@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ridgeline import laws
-from ridgeline.core import UsageError
+from ridgeline.core import OutOfRange, UsageError
 from ridgeline.model.analytic import ecm, launch, streams
 
 times = st.floats(0, 1)
@@ -102,6 +102,8 @@ def test_ecm_by_hand():
     found = ecm.ecm_cycles(overlapping=0.0, non_overlapping=4.0, transfers=lines)
     assert {level: round(float(value), 6) for level, value in found.items()} == {"L1": 4.0, "L2": 7.0, "DRAM": 26.2}
     assert float(ecm.saturation(cycles=26.2, memory_cycles=19.2).cores) == 2.0
+    with pytest.raises(OutOfRange, match=r"memory_cycles\[1\] = 20"):
+        ecm.saturation(cycles=16.0, memory_cycles=[1.0, 20.0])
     with pytest.raises(UsageError, match="L1"):
         ecm.ecm_cycles(overlapping=1, non_overlapping=1, transfers={"L1": 1})
     with pytest.raises(UsageError, match="both or neither"):
@@ -167,8 +169,10 @@ def test_a_gather_from_a_simulated_cache():
 
 def test_strides_and_transposes():
     assert streams.strided_bytes(100, stride_bytes=[4, 8, 64, 128], element_bytes=4).tolist() == [400, 800, 6400, 6400]
-    with pytest.raises(UsageError, match="stride"):
+    with pytest.raises(OutOfRange, match="stride_bytes = 2"):
         streams.strided_bytes(100, stride_bytes=2, element_bytes=4)
+    with pytest.raises(OutOfRange, match="element_bytes = 128"):
+        streams.transpose_bytes(10, 10, element_bytes=128, capacity_bytes=32768)
     narrow, wide = streams.transpose_bytes(1000, [512, 513], element_bytes=8, capacity_bytes=32768)
     assert float(narrow) == 1000 * 512 * 8 * 3
     assert float(wide) == 1000 * 513 * (8 + 2 * 64)

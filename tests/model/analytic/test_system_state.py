@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ridgeline.core import OutOfRange, UsageError
+from ridgeline.core import OutOfRange
 from ridgeline.model.analytic import contention, cost, dvfs, power
 
 demands = st.lists(st.floats(0, 1e3), min_size=1, max_size=8)
@@ -50,7 +50,7 @@ def test_a_stretch_lies_between_none_and_the_whole_slowdown(m, demand, part, ove
     found = contention.stretch(m, demand=demand, share=demand * part, overlap=overlap)
     assert 1 - 1e-12 <= found <= 1 / part * (1 + 1e-9)
     assert contention.stretch(m, demand=demand, share=demand, overlap=overlap) == pytest.approx(1.0)
-    with pytest.raises(UsageError, match="share > 0"):
+    with pytest.raises(OutOfRange, match="share = 0"):
         contention.stretch(0.5, demand=1.0, share=0.0)
 
 

@@ -264,5 +264,5 @@ def test_a_level_keeps_all_or_part():
     assert rowwise.beyond(1e6, working_set_bytes=1e6, capacity_bytes=[999_999, 1e6]).tolist() == [1e6, 0.0]
     part = rowwise.beyond(1e6, working_set_bytes=1e6, capacity_bytes=[0.25e6, 1e6, 2e6], policy="part-stays")
     assert part.tolist() == [0.75e6, 0.0, 0.0]
-    with pytest.raises(UsageError, match="outputs"):
-        rowwise.reduction_bytes(10, outputs=11)
+    with pytest.raises(OutOfRange, match=r"outputs\[1\] = 11"):
+        rowwise.reduction_bytes(10, outputs=[1, 11])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import OutOfRange, UsageError
-from ._arrays import COUNT, COUNT_OR_NONE, NON_NEGATIVE, POSITIVE, SHARE, Reals, choose, larger, numbers
+from ._arrays import COUNT, COUNT_OR_NONE, NON_NEGATIVE, POSITIVE, SHARE, Reals, choose, larger, numbers, outside
 
 __all__ = ["contended_time", "core_stretch", "max_min_shares", "stretch"]
 
@@ -72,7 +72,8 @@ def stretch(memory_share: ArrayLike, *, demand: ArrayLike, share: ArrayLike, ove
             lengthens it.
 
     Raises:
-        UsageError: a number out of its range, or no share for a demand.
+        UsageError: a number out of its range.
+        OutOfRange: no share for a demand.
 
     Limits: the demand of a task that was slowed falls with it; one pass from demands alone is then too pessimistic by as much as the neighbours slow
     down. `contended_time` solves for both at once.
@@ -81,8 +82,7 @@ def stretch(memory_share: ArrayLike, *, demand: ArrayLike, share: ArrayLike, ove
     [1.0, 1.5, 2.0]
     """
     m, d, x, w = numbers(memory_share=(memory_share, SHARE), demand=(demand, NON_NEGATIVE), share=(share, NON_NEGATIVE), overlap=(overlap, SHARE))
-    if ((x <= 0) & (d > 0)).any():
-        raise UsageError("a share > 0 for every demand", found="none for one of them", remedy="give the shares of max_min_shares")
+    outside((x <= 0) & (d > 0), "share", x, "a share > 0 for every demand", "give the shares of max_min_shares")
     slower = larger(choose(d > 0, d / choose(x > 0, x, 1.0), 1.0), 1.0)
     return w * larger(m * slower, 1.0) + (1.0 - w) * (1.0 + m * (slower - 1.0))
 

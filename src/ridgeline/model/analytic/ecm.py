@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from ...core.errors import UsageError
-from ._arrays import COUNT, NON_NEGATIVE, POSITIVE, Reals, by_name, ceil_div, fit, larger, numbers, smaller
+from ._arrays import COUNT, NON_NEGATIVE, POSITIVE, Reals, by_name, ceil_div, fit, larger, numbers, outside, smaller
 
 __all__ = ["Saturation", "ecm_cycles", "saturation", "seconds", "transfer_cycles"]
 
@@ -101,7 +101,8 @@ def saturation(*, cycles: ArrayLike, memory_cycles: ArrayLike, cores: ArrayLike 
         cores: n, whole, ≥ 1.
 
     Raises:
-        UsageError: a number out of its range, or more memory cycles than cycles.
+        UsageError: a number out of its range.
+        OutOfRange: more memory cycles than cycles.
 
     Limits: the bandwidth penalty near saturation (queueing) is not modelled; measured curves bend earlier.
 
@@ -110,8 +111,7 @@ def saturation(*, cycles: ArrayLike, memory_cycles: ArrayLike, cores: ArrayLike 
     (2.0, [1.0, 1.889, 1.889])
     """
     whole, memory, n = numbers(cycles=(cycles, POSITIVE), memory_cycles=(memory_cycles, POSITIVE), cores=(cores, COUNT))
-    if (memory > whole).any():
-        raise UsageError("memory_cycles at most cycles", found="more", remedy="give the cycles of the whole line of work")
+    outside(memory > whole, "memory_cycles", memory, "memory_cycles at most cycles", "give the cycles of the whole line of work")
     gain = smaller(n, whole / memory)
     return Saturation(cores=ceil_div(whole, memory), speedup=gain, cycles=whole / gain)
 

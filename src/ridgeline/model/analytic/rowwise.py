@@ -13,7 +13,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from ...core.errors import UsageError
-from ._arrays import COUNT, COUNT_OR_NONE, NON_NEGATIVE, POSITIVE, Reals, choose, larger, numbers
+from ._arrays import COUNT, COUNT_OR_NONE, NON_NEGATIVE, POSITIVE, Reals, choose, larger, numbers, outside
 
 __all__ = ["PASSES", "beyond", "elementwise_bytes", "reduction_bytes", "rowwise_bytes"]
 
@@ -50,7 +50,8 @@ def reduction_bytes(elements: ArrayLike, *, outputs: ArrayLike = 1, element_byte
     """n b + m c in B: n elements read once, m results written.
 
     Raises:
-        UsageError: a number out of its range, or more results than elements.
+        UsageError: a number out of its range.
+        OutOfRange: more results than elements.
 
     >>> float(reduction_bytes(1000, outputs=10))
     4040.0
@@ -61,8 +62,7 @@ def reduction_bytes(elements: ArrayLike, *, outputs: ArrayLike = 1, element_byte
         element_bytes=(element_bytes, POSITIVE),
         out_element_bytes=(out_element_bytes, POSITIVE),
     )
-    if (m > n).any():
-        raise UsageError("a reduction with at most as many outputs as elements", found="more outputs", remedy="exchange the two numbers")
+    outside(m > n, "outputs", m, "a reduction with at most as many outputs as elements", "exchange the two numbers")
     return n * b + m * c
 
 

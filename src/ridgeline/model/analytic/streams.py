@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import UsageError
-from ._arrays import COUNT, COUNT_OR_NONE, FACTOR, NON_NEGATIVE, POSITIVE, SHARE, Reals, choose, larger, numbers, round_up, smaller
+from ._arrays import COUNT, COUNT_OR_NONE, FACTOR, NON_NEGATIVE, POSITIVE, SHARE, Reals, choose, larger, numbers, outside, round_up, smaller
 
 __all__ = [
     "distinct_lines",
@@ -214,7 +214,8 @@ def strided_bytes(elements: ArrayLike, *, stride_bytes: ArrayLike, element_bytes
         element_bytes: e, > 0; line_bytes: > 0.
 
     Raises:
-        UsageError: a number out of its range, or a stride shorter than the element.
+        UsageError: a number out of its range.
+        OutOfRange: a stride shorter than the element.
 
     Limits: the line is used once before it leaves; a second pass over its other elements in time is reuse (`tiling`), not stride.
 
@@ -227,8 +228,7 @@ def strided_bytes(elements: ArrayLike, *, stride_bytes: ArrayLike, element_bytes
         element_bytes=(element_bytes, POSITIVE),
         line_bytes=(line_bytes, POSITIVE),
     )
-    if (stride < e).any():
-        raise UsageError("a stride at least as long as the element", found="a shorter one", remedy="give the distance in bytes")
+    outside(stride < e, "stride_bytes", stride, "a stride at least as long as the element", "give the distance in bytes")
     return n * smaller(stride, round_up(e, line))
 
 
@@ -250,7 +250,8 @@ def transpose_bytes(
         write_allocate: share of stored lines that are read first, in [0, 1].
 
     Raises:
-        UsageError: a number out of its range, or an element longer than a line.
+        UsageError: a number out of its range.
+        OutOfRange: an element longer than a line.
 
     A blocked transpose opens only its tile: give the tile's side as `columns` and scale.
 
@@ -267,8 +268,7 @@ def transpose_bytes(
         line_bytes=(line_bytes, POSITIVE),
         write_allocate=(write_allocate, SHARE),
     )
-    if (e > line).any():
-        raise UsageError("elements no longer than a line", found="longer ones", remedy="copy them as rows instead")
+    outside(e > line, "element_bytes", e, "elements no longer than a line", "copy them as rows instead")
     n = r * c
     written = choose((c * line <= capacity) | (r == 1), n * e, n * line)
     return n * e + (1.0 + share) * written
