@@ -1,6 +1,7 @@
 """What holds of every analytical function: scalars and arrays agree, what comes out is float64 and finite, and no bad number passes as a good one."""
 
 import dataclasses
+import random
 
 import numpy as np
 import pytest
@@ -272,6 +273,30 @@ def test_the_index_of_the_first_bad_number_is_said(function, arguments):
             function(**with_number(arguments, place, np.array([good, good, float("nan"), float("nan")])))
         assert "[2]" in str(refused.value)
         assert "nan" in str(refused.value)
+
+
+#: From nothing to the ends of what is allowed.
+EXTREMES = [0, 5e-324, 1e-300, 1e-100, 1e-50, 1e-9, 0.5, 1, 1.0000001, 2, 3, 7, 64, 1000, 1e6, 1e15, 2.0**53, 1e50, 1e100]
+#: What may be infinite by its meaning: a resource that limits nothing, a roof without a next one, a temperature that is never reached.
+MAY_BE_INFINITE = {"occupancy.resident_groups", "roofline.roofline", "power.time_to_temperature"}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(("function", "arguments"), CASES, ids=NAMES)
+def test_extreme_numbers_are_refused_or_answered_with_numbers(function, arguments):
+    draw = random.Random(7)
+    found = list(places(arguments))
+    for _ in range(300):
+        extreme = arguments
+        for place in draw.sample(found, draw.randint(1, len(found))):
+            extreme = with_number(extreme, place, draw.choice(EXTREMES))
+        try:
+            answer = function(**extreme)
+        except (UsageError, OutOfRange):
+            continue
+        for array in arrays_in(answer):
+            assert (np.asarray(array) >= 0).all(), extreme
+            assert np.isfinite(array).all() or f"{function.__module__.rsplit('.', 1)[-1]}.{function.__name__}" in MAY_BE_INFINITE, extreme
 
 
 @pytest.mark.parametrize(("function", "arguments"), CASES, ids=NAMES)

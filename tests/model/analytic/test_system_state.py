@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ridgeline.core import OutOfRange
+from ridgeline.core import OutOfRange, UsageError
 from ridgeline.model.analytic import contention, cost, dvfs, power
 
 demands = st.lists(st.floats(0, 1e3), min_size=1, max_size=8)
@@ -170,6 +170,8 @@ def test_a_steady_temperature_is_a_fixed_point(ambient, resistance, dynamic, lea
 def test_heat_that_runs_away_or_never_arrives():
     with pytest.raises(OutOfRange, match="cool better"):
         power.steady_temperature(ambient_k=300, resistance_k_per_w=1, dynamic_w=10, leakage_w=100, leakage_per_k=0.01)
+    with pytest.raises(OutOfRange, match="at_k = 300"):
+        power.steady_temperature(ambient_k=7, resistance_k_per_w=0.2, dynamic_w=3, leakage_w=50, leakage_per_k=0.01, at_k=300)
     waits = power.time_to_temperature([310, 290, 400, 500], start_k=300, steady_k=400, time_constant_s=10)
     assert waits.tolist() == [pytest.approx(10 * np.log(100 / 90)), 0.0, np.inf, np.inf]
     assert power.time_to_temperature(310, start_k=320, steady_k=250, time_constant_s=10) == 0.0
@@ -181,5 +183,5 @@ def test_a_million_at_a_price(price, latency, batch, use):
     served_in_an_hour = 3600 * use * batch / latency
     assert found == pytest.approx(price * 1e6 / served_in_an_hour)
     assert float(cost.cost_per_million(price, latency_s=latency, batch=batch, devices=2, utilisation=use)) == pytest.approx(2 * found)
-    with pytest.raises(OutOfRange, match="utilisation"):
+    with pytest.raises(UsageError, match="utilisation = 0"):
         cost.cost_per_million(price, latency_s=latency, utilisation=0)

@@ -31,6 +31,17 @@ def test_a_larger_level_never_lets_more_through(m, n, k, tm, tn, tk, small, larg
     assert kept <= tiling.gemm_traffic(m, n, k, tile=tile, capacity_bytes=small).total_bytes
 
 
+@given(m=sides, n=sides, k=sides, tm=tiles, tn=tiles, tk=tiles, capacity=capacities, more=st.integers(1, 500))
+def test_a_larger_product_never_moves_less(m, n, k, tm, tn, tk, capacity, more):
+    def moved(m, n, k):
+        return tiling.gemm_traffic(m, n, k, tile=(tm, tn, tk), capacity_bytes=capacity).total_bytes
+
+    base = moved(m, n, k)
+    assert base <= moved(m + more, n, k)
+    assert base <= moved(m, n + more, k)
+    assert base <= moved(m, n, k + more)
+
+
 @given(m=sides, n=sides, k=sides, tm=tiles, tn=tiles, tk=tiles, capacity=capacities, width=widths)
 def test_the_two_operands_are_alike(m, n, k, tm, tn, tk, capacity, width):
     a, b, c = width

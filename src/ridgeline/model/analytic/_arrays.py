@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.errors import OutOfRange, UsageError
 
 __all__ = [
-    "COUNT", "COUNT_OR_NONE", "FACTOR", "FINITE", "NON_NEGATIVE", "POSITIVE", "SHARE", "Domain", "Indices", "Reals", "by_name", "ceil_div", "choose",
-    "each", "fit", "larger", "largest", "numbers", "outside", "round_up", "smaller", "total",
+    "COUNT", "COUNT_OR_NONE", "FACTOR", "NON_NEGATIVE", "PART", "POSITIVE", "SHARE", "Domain", "Indices", "Reals", "by_name", "ceil_div",
+    "choose", "each", "fit", "larger", "largest", "numbers", "outside", "round_up", "smaller", "total",
 ]  # fmt: skip
 
 Reals: TypeAlias = NDArray[np.float64]
@@ -36,7 +36,7 @@ class Domain(NamedTuple):
 
 POSITIVE = Domain(_SMALLEST, _LARGEST, "a number > 0, from 1e-100 to 1e100")
 NON_NEGATIVE = Domain(0.0, _LARGEST, "a number ≥ 0, at most 1e100")
-FINITE = Domain(-_LARGEST, _LARGEST, "a number between -1e100 and 1e100")
+PART = Domain(_SMALLEST, 1.0, "a share in (0, 1], at least 1e-100")
 SHARE = Domain(0.0, 1.0, "a share in [0, 1]")
 FACTOR = Domain(1.0, _LARGEST, "a factor ≥ 1")
 COUNT = Domain(1.0, 2.0**53, "a whole number from 1 to 2⁵³", whole=True)

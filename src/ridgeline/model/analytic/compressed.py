@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import UsageError
-from ._arrays import COUNT, NON_NEGATIVE, POSITIVE, SHARE, Reals, ceil_div, choose, larger, numbers, outside, smaller
+from ._arrays import COUNT, NON_NEGATIVE, PART, POSITIVE, SHARE, Reals, ceil_div, choose, larger, numbers, outside, smaller
 
 __all__ = ["Pruned", "break_even_density", "dequantise_time", "quantised_bytes", "structured", "unstructured"]
 
@@ -158,9 +158,8 @@ def unstructured(
         density=(density, SHARE),
         element_bytes=(element_bytes, POSITIVE),
         index_bytes=(index_bytes, POSITIVE),
-        efficiency=(efficiency, SHARE),
+        efficiency=(efficiency, PART),
     )
-    outside(reached <= 0, "efficiency", reached, "an efficiency > 0", "give sparse ÷ dense FLOP/s")
     n = r * c
     if layout == "bitmap":
         stored = n * share * e + n / 8.0

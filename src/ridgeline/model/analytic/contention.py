@@ -82,7 +82,7 @@ def stretch(memory_share: ArrayLike, *, demand: ArrayLike, share: ArrayLike, ove
     [1.0, 1.5, 2.0]
     """
     m, d, x, w = numbers(memory_share=(memory_share, SHARE), demand=(demand, NON_NEGATIVE), share=(share, NON_NEGATIVE), overlap=(overlap, SHARE))
-    outside((x <= 0) & (d > 0), "share", x, "a share > 0 for every demand", "give the shares of max_min_shares")
+    outside((x < 1e-100) & (d > 0), "share", x, "a share > 0 for every demand", "give the shares of max_min_shares")
     slower = larger(choose(d > 0, d / choose(x > 0, x, 1.0), 1.0), 1.0)
     return w * larger(m * slower, 1.0) + (1.0 - w) * (1.0 + m * (slower - 1.0))
 

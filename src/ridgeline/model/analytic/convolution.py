@@ -1,9 +1,10 @@
 """Traffic of a two-dimensional convolution: as an implicit or direct product over tiles of outputs, and with the columns written out (im2col).
 
 Decides bytes from shape, tile and capacity with the reuse model of `tiling`. An implicit product reads an input element once for all kernel offsets
-of a tile, and the halo between tiles again; writing the columns out repeats every element for each offset. Sources: S. Chetlur et al., "cuDNN:
-efficient primitives for deep learning", arXiv:1410.0759, 2014 (implicit product); K. Chellapilla et al., "High performance convolutional neural
-networks for document processing", IWFHR 2006 (im2col). Transformed algorithms (Winograd, FFT) have traffic of their own that is not here.
+of a tile, and the halo between tiles again, also where a neighbour's would still be there: an upper estimate. Writing the columns out repeats every
+element for each offset. Sources: S. Chetlur et al., "cuDNN: efficient primitives for deep learning", arXiv:1410.0759, 2014 (implicit product);
+K. Chellapilla et al., "High performance convolutional neural networks for document processing", IWFHR 2006 (im2col). Transformed algorithms
+(Winograd, FFT) have traffic of their own that is not here.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from ._arrays import COUNT, NON_NEGATIVE, POSITIVE, SHARE, Reals, numbers, outside
+from ._arrays import COUNT, NON_NEGATIVE, PART, POSITIVE, Reals, numbers
 
 __all__ = ["cost_per_million", "energy_cost_per_million"]
 
@@ -24,8 +24,7 @@ def cost_per_million(
         utilisation: u, share of the paid time that serves, in (0, 1].
 
     Raises:
-        UsageError: a number out of its range.
-        OutOfRange: a utilisation of 0, which serves nothing.
+        UsageError: a number out of its range; a utilisation of 0 serves nothing.
 
     >>> round(float(cost_per_million(3.6, latency_s=10e-3, batch=8, utilisation=0.5)), 6)
     2.5
@@ -35,9 +34,8 @@ def cost_per_million(
         latency_s=(latency_s, POSITIVE),
         batch=(batch, COUNT),
         devices=(devices, COUNT),
-        utilisation=(utilisation, SHARE),
+        utilisation=(utilisation, PART),
     )
-    outside(u <= 0, "utilisation", u, "a utilisation above 0", "give the share of the paid time that serves")
     return 1e6 * p * n * t / (3600.0 * b * u)
 
 

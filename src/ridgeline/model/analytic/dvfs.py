@@ -93,6 +93,7 @@ def clock_power(
 
     Raises:
         UsageError: a number out of its range.
+        OutOfRange: volts that cannot be of the same device as the reference.
 
     Limits: leakage grows faster than linearly in V over a wide range; over the span of one device's table the difference is small.
 
@@ -107,6 +108,7 @@ def clock_power(
         dynamic_w=(dynamic_w, NON_NEGATIVE),
         static_w=(static_w, NON_NEGATIVE),
     )
+    outside(v > 100 * v0, "volts", v, "volts within a factor of 100 of the reference", "check both units")
     return _power(f, v, f0, v0, dynamic, static)
 
 

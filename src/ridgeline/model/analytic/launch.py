@@ -65,7 +65,8 @@ def queue_time(
     )
     host_bound = np.asarray(launch > k + gap)
     time = launch + start + (n - 1.0) * choose(host_bound, launch, k + gap) + k + sync
-    return QueueTime(time_s=time, host_bound=host_bound, device_idle_s=time - n * k)
+    idle = launch + start + (n - 1.0) * choose(host_bound, launch - k, gap) + sync
+    return QueueTime(time_s=time, host_bound=host_bound, device_idle_s=idle)
 
 
 def sequence_time(kernels_s: ArrayLike, *, launch_s: ArrayLike, gap_s: ArrayLike = 0.0) -> Reals:

@@ -141,7 +141,8 @@ def steady_temperature(
 
     Raises:
         UsageError: a number out of its range.
-        OutOfRange: R P_l κ ≥ 1: leakage heats faster than the cooler cools, and there is no steady state.
+        OutOfRange: R P_l κ ≥ 1: leakage heats faster than the cooler cools, and there is no steady state; or so far below T₀ that the linear law
+            makes leakage negative.
 
     Limits: leakage is linear in T only near T₀.
 
@@ -161,7 +162,10 @@ def steady_temperature(
     )
     gain = r * leak * growth
     outside(gain >= 1, "leakage_per_k", growth, "resistance × leakage × growth below 1", "no steady state: cool better")
-    return (ambient + r * (dynamic + leak * (1.0 - growth * at))) / (1.0 - gain)
+    steady = (ambient + r * (dynamic + leak * (1.0 - growth * at))) / (1.0 - gain)
+    cold = (leak > 0) & (1.0 + growth * (steady - at) < 0)
+    outside(cold, "at_k", at, "a temperature at which leakage is not yet negative by the linear law", "give leakage nearer to the steady state")
+    return steady
 
 
 def time_to_temperature(limit_k: ArrayLike, *, start_k: ArrayLike, steady_k: ArrayLike, time_constant_s: ArrayLike) -> Reals:
