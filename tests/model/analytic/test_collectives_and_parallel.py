@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.analytic.patient import patient
 from ridgeline.core import UsageError
 from ridgeline.model.analytic import collectives, parallel
 
@@ -18,12 +19,14 @@ PAIRS = [(kind, way) for kind in KINDS for way in ("ring", "tree", "halving")]
 KNOWN = [pair for pair in PAIRS if pair not in {("all-gather", "tree"), ("reduce-scatter", "tree"), ("all-to-all", "tree"), ("broadcast", "halving")}]
 
 
+@patient
 @given(size=sizes, n=devices, bandwidth=bandwidths)
 def test_a_large_ring_all_reduce_is_its_bandwidth_term(size, n, bandwidth):
     found = collectives.collective_time("all-reduce", size, devices=n, bandwidth=bandwidth, latency_s=0)
     assert float(found) == pytest.approx(2 * (n - 1) / n * size / bandwidth)
 
 
+@patient
 @given(size=sizes, n=devices, bandwidth=bandwidths, latency=latencies)
 def test_all_reduce_is_reduce_scatter_and_all_gather(size, n, bandwidth, latency):
     link = {"devices": n, "bandwidth": bandwidth, "latency_s": latency}
@@ -35,6 +38,7 @@ def test_all_reduce_is_reduce_scatter_and_all_gather(size, n, bandwidth, latency
 
 
 @pytest.mark.parametrize(("kind", "way"), KNOWN)
+@patient
 @given(size=sizes, n=devices, bandwidth=bandwidths, latency=latencies, more=st.floats(1, 10))
 def test_laws_of_every_collective(kind, way, size, n, bandwidth, latency, more):
     link = {"devices": n, "bandwidth": bandwidth, "latency_s": latency, "algorithm": way}
@@ -76,12 +80,14 @@ def simulated_ring(n, size, bandwidth, latency, rate):
     return time
 
 
+@patient
 @given(n=st.integers(2, 9), size=st.floats(1, 1e9), latency=latencies)
 def test_a_ring_takes_as_many_steps_as_its_simulation(n, size, latency):
     found = collectives.collective_time("all-reduce", size, devices=n, bandwidth=1e9, latency_s=latency, reduce_rate=5e9)
     assert float(found) == pytest.approx(simulated_ring(n, size, 1e9, latency, 5e9))
 
 
+@patient
 @given(size=sizes, n=devices, bandwidth=bandwidths, latency=latencies)
 def test_one_level_of_a_hierarchy_is_a_flat_ring(size, n, bandwidth, latency):
     flat = float(collectives.collective_time("all-reduce", size, devices=n, bandwidth=bandwidth, latency_s=latency))
@@ -98,6 +104,7 @@ def test_bus_factors_of_nccl_tests():
         collectives.bus_bandwidth("scan", 1, seconds=1, devices=2)
 
 
+@patient
 @given(compute=times, n=devices, one=st.floats(0, 0.01), count=st.integers(0, 100), serial=st.floats(0, 1), hidden=st.floats(0, 1))
 def test_tensor_parallelism_obeys_amdahl(compute, n, one, count, serial, hidden):
     found = parallel.tensor_parallel_time(compute, devices=n, collective_s=one, collectives=count, serial_share=serial, overlap=hidden)
@@ -122,6 +129,7 @@ def simulated_stages(stages, batches):
     return at
 
 
+@patient
 @given(stages=st.integers(1, 12), batches=st.integers(1, 40))
 def test_a_pipeline_of_stages_is_its_simulation(stages, batches):
     found = parallel.pipeline_parallel(1.0, stages=stages, micro_batches=batches)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.analytic.patient import patient
 from ridgeline import laws
 from ridgeline.core import OutOfRange, UsageError
 from ridgeline.model.analytic import ecm, launch, streams
@@ -22,12 +23,14 @@ def simulated_queue(kernels, launch_s, gap):
     return done
 
 
+@patient
 @given(kernels=st.lists(times, min_size=1, max_size=20), launch_s=times, gap=times)
 def test_a_sequence_is_what_its_simulation_says(kernels, launch_s, gap):
     found = launch.sequence_time(kernels, launch_s=launch_s, gap_s=gap)
     assert float(found) == pytest.approx(simulated_queue(kernels, launch_s, gap))
 
 
+@patient
 @given(kernel=times, kernels=st.integers(1, 50), launch_s=times, gap=times)
 def test_like_kernels_are_a_sequence(kernel, kernels, launch_s, gap):
     found = launch.queue_time(kernel, kernels=kernels, launch_s=launch_s, gap_s=gap)
@@ -45,6 +48,7 @@ def test_sequences_of_several_models_at_once():
         launch.sequence_time(3.0, launch_s=1.0)
 
 
+@patient
 @given(kernel=times, kernels=st.integers(2, 50), launch_s=times)
 def test_a_graph_that_costs_nothing_a_node_is_never_slower(kernel, kernels, launch_s):
     queue = launch.queue_time(kernel, kernels=kernels, launch_s=launch_s).time_s
@@ -70,6 +74,7 @@ def test_the_slowest_of_normal_threads_stays_under_the_bound():
     assert 10.0 < drawn <= launch.imbalanced_time(10.0, deviation_s=1.0, threads=32)
 
 
+@patient
 @given(core=times, loads=times, l2=times, l3=times, dram=times)
 def test_ecm_laws(core, loads, l2, l3, dram):
     lines = {"L2": l2, "L3": l3, "DRAM": dram}
@@ -80,6 +85,7 @@ def test_ecm_laws(core, loads, l2, l3, dram):
     assert all(max(core, loads) <= free[level] <= serial[level] for level in serial)
 
 
+@patient
 @given(cycles=st.floats(1, 100), share=st.floats(0.01, 1), cores=st.integers(1, 64))
 def test_cores_scale_until_they_saturate(cycles, share, cores):
     memory = max(cycles * share, 1e-3)
@@ -110,6 +116,7 @@ def test_ecm_by_hand():
         ecm.transfer_cycles(moved_bytes=1)
 
 
+@patient
 @given(n=some, mix=st.sampled_from(["read", "copy", "triad", "fill"]))
 def test_moved_bytes_are_named_bytes_and_the_allocated_lines(n, mix):
     named, moved = streams.named_bytes(n, mix=mix), streams.moved_bytes(n, mix=mix)
@@ -126,6 +133,7 @@ def test_half_of_the_bandwidth_at_the_half_size():
     assert float(size / streams.stream_time(size, bandwidth=20e9, latency_s=1e-6)) == pytest.approx(10e9)
 
 
+@patient
 @given(single=some, factor=st.floats(0.1, 100), knee=st.floats(1, 1e5))
 def test_threads_never_pass_either_ceiling_and_never_fall(single, factor, knee):
     full = single * factor
@@ -142,6 +150,7 @@ def test_distinct_lines_against_drawing():
     assert streams.distinct_lines([0, 1, 5], lines=1).tolist() == [0.0, 1.0, 1.0]
 
 
+@patient
 @given(a=st.integers(0, 10**7), table=st.floats(64, 1e10), capacity=st.floats(64, 1e10))
 def test_gathers_move_between_distinct_and_all(a, table, capacity):
     moved = streams.gather_bytes(a, element_bytes=4, table_bytes=table, capacity_bytes=capacity)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.analytic.patient import patient
 from ridgeline.core import OutOfRange, UsageError
 from ridgeline.core.graph import Graph, Op, Tensor
 from ridgeline.model.analytic import memory
@@ -41,12 +42,14 @@ def graphs(draw):
     return Graph(name="random", ops=tuple(ops), tensors=tuple(tensors), inputs=("in",), outputs=(names[-1],))
 
 
+@patient
 @given(graphs(), st.booleans())
 def test_a_walk_that_frees_agrees(graph, stay):
     # An output that nobody reads and that is no output of the graph dies with its op in both.
     assert memory.peak_memory(graph, inputs_stay=stay).peak_bytes == walked(graph, stay)
 
 
+@patient
 @given(graphs())
 def test_peak_lies_between_the_largest_op_and_everything(graph):
     sizes = {one.name: one.size_bytes for one in graph.tensors}

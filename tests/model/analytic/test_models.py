@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model.analytic.patient import patient
 from ridgeline import laws
 from ridgeline.core import OutOfRange, UsageError
 from ridgeline.model.analytic import attention, compressed, moe
@@ -19,6 +20,7 @@ def mask(queries, keys, window):
     return (place <= own) & (place > own - window)
 
 
+@patient
 @given(keys=lengths, queries=lengths, window=st.integers(1, 50))
 def test_pairs_are_what_the_mask_says(keys, queries, window):
     queries = min(queries, keys)
@@ -29,6 +31,7 @@ def test_pairs_are_what_the_mask_says(keys, queries, window):
     assert found.flop == 4 * 8 * seen.sum()
 
 
+@patient
 @given(queries=lengths, block=st.integers(1, 50), before=lengths, window=st.integers(1, 60))
 def test_blocks_read_what_the_mask_says(queries, block, before, window):
     seen = mask(queries, queries + before, window)
@@ -38,6 +41,7 @@ def test_blocks_read_what_the_mask_says(queries, block, before, window):
     assert float(moved) == queries * 16 + reads * 16
 
 
+@patient
 @given(
     queries=lengths,
     keys=lengths,
@@ -57,6 +61,7 @@ def test_flash_lies_between_compulsory_and_materialised_reads(queries, keys, hea
     assert least <= attention.materialised_bytes(work)
 
 
+@patient
 @given(heads=st.sampled_from([1, 2, 4, 8, 16, 32]), tokens=st.integers(1, 10_000))
 def test_fewer_heads_of_keys_change_bytes_and_not_work(heads, tokens):
     full = attention.attention(batch=1, heads=32, queries=1, keys=tokens, key_dim=128)
@@ -93,6 +98,7 @@ def test_impossible_attention():
         attention.attention(batch=1, heads=8, queries=3, keys=3, key_dim=8, causal=False, window=2)
 
 
+@patient
 @given(tokens=st.integers(0, 10_000), experts=st.integers(1, 512), share=st.floats(0, 1))
 def test_distinct_experts_lie_between_one_choice_and_all(tokens, experts, share):
     chosen = max(1, round(experts * share))
@@ -102,7 +108,7 @@ def test_distinct_experts_lie_between_one_choice_and_all(tokens, experts, share)
     assert moe.distinct_experts(tokens + 1, experts=experts, chosen=chosen) >= found * (1 - 1e-12)
 
 
-@settings(max_examples=10)
+@settings(patient, max_examples=10)
 @given(seed=st.integers(0, 1000))
 def test_experts_against_drawing(seed):
     generator = np.random.default_rng(seed)
@@ -129,6 +135,7 @@ def test_total_for_memory_active_for_time():
         moe.distinct_experts(1, experts=2, chosen=3)
 
 
+@patient
 @given(rows=st.integers(1, 500), groups=st.integers(1, 50), bits=st.sampled_from([2, 3, 4, 8]), group=st.sampled_from([32, 64, 128]))
 def test_quantised_bytes_agree_with_the_scalar_ratio(rows, groups, bits, group):
     columns = groups * group
@@ -151,6 +158,7 @@ def test_structured_zeros():
         compressed.structured(1024, kept=5)
 
 
+@patient
 @given(density=st.floats(0, 1), efficiency=st.floats(0.01, 1))
 def test_a_sparse_kernel_pays_below_its_break_even(density, efficiency):
     work = float(compressed.unstructured(100, 100, density=density, skips=True, efficiency=efficiency).work_share)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.analytic.patient import patient
 from ridgeline.core import Device, UsageError
 from ridgeline.model.analytic import occupancy, quantisation
 
@@ -15,6 +16,7 @@ units = st.integers(1, 256)
 few = st.integers(1, 16)
 
 
+@patient
 @given(m=sides, n=sides, k=sides, tile=st.tuples(tiles, tiles, tiles), batch=few)
 def test_padded_work_covers_the_useful(m, n, k, tile, batch):
     found = quantisation.tile_quantisation(m, n, k, tile=tile, batch=batch)
@@ -36,6 +38,7 @@ def test_nvidia_example_of_waves():
     assert quantisation.wave_time(tiles_.count, units=108, group_s=1.0).tolist() == [1.0, 2.0]
 
 
+@patient
 @given(groups=counts, u=units, r=few)
 def test_waves_by_counting(groups, u, r):
     found = quantisation.wave_quantisation(groups, units=u, groups_per_unit=r)
@@ -45,6 +48,7 @@ def test_waves_by_counting(groups, u, r):
     assert found.busy_units == min(groups, u)
 
 
+@patient
 @given(groups=counts, u=units, r=few, share=st.floats(0, 1), more=st.integers(1, 1000))
 def test_more_groups_never_take_less_time(groups, u, r, share, more):
     base = quantisation.wave_time(groups, units=u, groups_per_unit=r, group_s=1.0, sharing=share)
@@ -52,6 +56,7 @@ def test_more_groups_never_take_less_time(groups, u, r, share, more):
     assert groups / u <= quantisation.wave_time(groups, units=u, groups_per_unit=r, group_s=1.0) * (1 + 1e-12)
 
 
+@patient
 @given(groups=counts, u=units, r=few)
 def test_the_two_ends_of_sharing(groups, u, r):
     shared = quantisation.wave_time(groups, units=u, groups_per_unit=r, group_s=1.0, sharing=1.0)
@@ -60,6 +65,7 @@ def test_the_two_ends_of_sharing(groups, u, r):
     assert hidden == -(-groups // (u * r))
 
 
+@patient
 @given(length=sides, unit=tiles)
 def test_aligned_share(length, unit):
     share = quantisation.aligned_share(length, unit=unit)
@@ -67,6 +73,7 @@ def test_aligned_share(length, unit):
     assert quantisation.aligned_share(length * unit, unit=unit) == 1.0
 
 
+@patient
 @given(groups=few, steps=st.integers(1, 200), parts=st.integers(1, 64))
 def test_split_k_keeps_all_steps(groups, steps, parts):
     found = quantisation.split_k(64, 64, groups=groups, steps=steps, parts=parts)
@@ -75,6 +82,7 @@ def test_split_k_keeps_all_steps(groups, steps, parts):
     assert (found.extra_bytes == 0) == (min(parts, steps) == 1)
 
 
+@patient
 @given(groups=st.integers(1, 300), steps=st.integers(1, 200), slots=units, extra=st.floats(0, 1e-5))
 def test_the_best_split_is_the_best_of_all(groups, steps, slots, extra):
     def time(s):
@@ -84,6 +92,7 @@ def test_the_best_split_is_the_best_of_all(groups, steps, slots, extra):
     assert time(best) <= min(time(s) for s in range(1, min(32, steps) + 1)) * (1 + 1e-12)
 
 
+@patient
 @given(groups=st.integers(1, 3000), steps=st.integers(1, 200), u=units)
 def test_stream_k_wastes_less_than_a_step_a_unit(groups, steps, u):
     share = quantisation.stream_k_share(groups=groups, steps=steps, units=u)
@@ -164,6 +173,7 @@ def test_a_kernel_that_cannot_start_has_no_groups():
     assert float(large.groups) == 0
 
 
+@patient
 @given(threads=st.integers(1, 1024), registers=st.integers(1, 255), shared=st.integers(0, 98304))
 def test_resident_groups_never_use_more_than_there_is(threads, registers, shared):
     found = occupancy.resident_groups(threads=threads, registers=registers, shared_bytes=shared, limits=VOLTA)
@@ -174,6 +184,7 @@ def test_resident_groups_never_use_more_than_there_is(threads, registers, shared
     assert 0 <= found.share <= 1
 
 
+@patient
 @given(threads=st.integers(1, 1024), registers=st.integers(1, 255), shared=st.integers(0, 98304), more=st.integers(0, 50))
 def test_needing_more_never_fits_more(threads, registers, shared, more):
     base = occupancy.resident_groups(threads=threads, registers=registers, shared_bytes=shared, limits=VOLTA).groups

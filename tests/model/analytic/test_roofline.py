@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.analytic.patient import patient
 from ridgeline import laws
 from ridgeline.core import UsageError
 from ridgeline.model.analytic import overlap, roofline
@@ -22,6 +23,7 @@ def one(flop, l2, dram, peak, fast, slow, share=1.0):
     )
 
 
+@patient
 @given(flop=some, bytes=some, peak=rates, bandwidth=rates)
 def test_one_level_is_the_scalar_law(flop, bytes, peak, bandwidth):
     found = roofline.roofline(work={"fma": flop}, peak={"fma": peak}, traffic_bytes={"DRAM": bytes}, bandwidth={"DRAM": bandwidth})
@@ -33,6 +35,7 @@ def test_one_level_is_the_scalar_law(flop, bytes, peak, bandwidth):
     assert float(attainable) == laws.attainable(intensity=flop / bytes, peak=peak, bandwidth=bandwidth)
 
 
+@patient
 @given(flop=some, l2=amounts, dram=amounts, peak=rates, fast=rates, slow=rates, share=shares)
 def test_rate_never_above_peak_nor_bandwidth(flop, l2, dram, peak, fast, slow, share):
     found = one(flop, l2, dram, peak, fast, slow, share)
@@ -41,6 +44,7 @@ def test_rate_never_above_peak_nor_bandwidth(flop, l2, dram, peak, fast, slow, s
     assert l2 / found.time_s <= fast * (1 + 1e-12)
 
 
+@patient
 @given(flop=some, l2=amounts, dram=amounts, peak=rates, fast=rates, slow=rates, share=shares, more=st.floats(1, 10))
 def test_more_work_never_takes_less_time(flop, l2, dram, peak, fast, slow, share, more):
     base = one(flop, l2, dram, peak, fast, slow, share).time_s
@@ -49,12 +53,14 @@ def test_more_work_never_takes_less_time(flop, l2, dram, peak, fast, slow, share
     assert one(flop, l2, dram, peak * more, fast, slow, share).time_s <= base * (1 + 1e-12)
 
 
+@patient
 @given(flop=some, l2=amounts, dram=amounts, peak=rates, fast=rates, slow=rates, share=shares, factor=st.floats(0.01, 100))
 def test_time_scales_with_all_work(flop, l2, dram, peak, fast, slow, share, factor):
     scaled = one(flop * factor, l2 * factor, dram * factor, peak, fast, slow, share).time_s
     assert float(scaled) == pytest.approx(factor * float(one(flop, l2, dram, peak, fast, slow, share).time_s))
 
 
+@patient
 @given(flop=some, l2=amounts, dram=amounts, peak=rates, fast=rates, slow=rates)
 def test_raising_the_binding_roof_by_the_headroom_reaches_the_next(flop, l2, dram, peak, fast, slow):
     found = one(flop, l2, dram, peak, fast, slow)
@@ -105,12 +111,14 @@ def test_an_infinite_number_of_a_mapping_is_named_with_its_key():
         roofline.roofline(work={"fma": 1}, peak={"fma": 1}, traffic_bytes={"DRAM": [1.0, np.inf]}, bandwidth={"DRAM": 1})
 
 
+@patient
 @given(parts=st.lists(times, min_size=1, max_size=5), share=shares, p=st.floats(1, 50))
 def test_every_combination_lies_between_maximum_and_sum(parts, share, p):
     for time in (overlap.overlapped(parts, overlap=share), overlap.p_norm(parts, p=p)):
         assert max(parts) * (1 - 1e-12) <= time <= sum(parts) * (1 + 1e-12)
 
 
+@patient
 @given(parts=st.lists(times, min_size=1, max_size=5), low=shares, high=shares)
 def test_more_overlap_never_takes_longer(parts, low, high):
     low, high = sorted((low, high))
@@ -118,6 +126,7 @@ def test_more_overlap_never_takes_longer(parts, low, high):
     assert overlap.overlapped(parts, overlap=high) <= slow * (1 + 1e-12)
 
 
+@patient
 @given(parts=st.lists(times, min_size=1, max_size=5), low=st.floats(1, 20), high=st.floats(1, 20))
 def test_the_norm_falls_with_its_power(parts, low, high):
     low, high = sorted((low, high))
@@ -136,11 +145,13 @@ def simulated_pipeline(stages, items):
     return at
 
 
+@patient
 @given(stages=st.lists(st.floats(0.01, 10), min_size=1, max_size=5), items=st.integers(1, 20))
 def test_a_pipeline_is_what_its_simulation_says(stages, items):
     assert float(overlap.pipelined(stages, items=items)) == pytest.approx(simulated_pipeline(stages, items))
 
 
+@patient
 @given(load=times, compute=times, store=times, blocks=st.integers(1, 50))
 def test_two_buffers_are_never_slower_than_one_nor_faster_than_the_longest_part(load, compute, store, blocks):
     once = float(overlap.double_buffered(load, compute, store_s=store, blocks=blocks, buffers=1))
@@ -151,12 +162,14 @@ def test_two_buffers_are_never_slower_than_one_nor_faster_than_the_longest_part(
     assert twice <= once * (1 + 1e-12)
 
 
+@patient
 @given(load=st.floats(0.01, 10), compute=st.floats(0.01, 10), store=st.floats(0.01, 10), blocks=st.integers(1, 20))
 def test_buffers_with_two_channels_are_a_pipeline_of_three_stages(load, compute, store, blocks):
     apart = overlap.double_buffered(load, compute, store_s=store, blocks=blocks, channels=2)
     assert float(apart) == pytest.approx(simulated_pipeline([load, compute, store], blocks))
 
 
+@patient
 @given(part=times, behind=times, share=shares)
 def test_what_is_exposed_lies_between_none_and_all(part, behind, share):
     shown = overlap.exposed(part, behind, overlap=share)

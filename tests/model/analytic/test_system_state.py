@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.analytic.patient import patient
 from ridgeline.core import OutOfRange, UsageError
 from ridgeline.model.analytic import contention, cost, dvfs, power
 
@@ -13,6 +14,7 @@ capacities = st.floats(1e-3, 1e4)
 shares = st.floats(0, 1)
 
 
+@patient
 @given(demands=demands, capacity=capacities)
 def test_fair_shares_sum_to_the_capacity_or_to_all_demands(demands, capacity):
     found = contention.max_min_shares(demands, capacity=capacity)
@@ -21,6 +23,7 @@ def test_fair_shares_sum_to_the_capacity_or_to_all_demands(demands, capacity):
     assert (found >= 0).all()
 
 
+@patient
 @given(demands=demands, capacity=capacities)
 def test_whoever_gets_less_than_asked_gets_as_much_as_anybody(demands, capacity):
     found = contention.max_min_shares(demands, capacity=capacity)
@@ -29,6 +32,7 @@ def test_whoever_gets_less_than_asked_gets_as_much_as_anybody(demands, capacity)
         assert found[short].min() >= found.max() * (1 - 1e-9)
 
 
+@patient
 @given(demands=demands, capacity=capacities, weights=st.lists(st.floats(0.1, 10), min_size=8, max_size=8))
 def test_weights_count_like_that_many_equals(demands, capacity, weights):
     weight = np.array(weights[: len(demands)])
@@ -39,12 +43,14 @@ def test_weights_count_like_that_many_equals(demands, capacity, weights):
         assert (found / weight)[short].min() >= (found / weight).max() * (1 - 1e-9)
 
 
+@patient
 @given(rows=st.lists(st.lists(st.floats(0, 1e3), min_size=3, max_size=3), min_size=1, max_size=6), capacity=capacities)
 def test_rows_do_not_know_each_other(rows, capacity):
     together = contention.max_min_shares(rows, capacity=capacity)
     assert np.array_equal(together, np.stack([contention.max_min_shares(row, capacity=capacity) for row in rows]))
 
 
+@patient
 @given(m=shares, demand=st.floats(0.1, 100), part=st.floats(0.01, 1), overlap=shares)
 def test_a_stretch_lies_between_none_and_the_whole_slowdown(m, demand, part, overlap):
     found = contention.stretch(m, demand=demand, share=demand * part, overlap=overlap)
@@ -54,6 +60,7 @@ def test_a_stretch_lies_between_none_and_the_whole_slowdown(m, demand, part, ove
         contention.stretch(0.5, demand=1.0, share=0.0)
 
 
+@patient
 @given(
     tasks=st.lists(st.tuples(st.just(0.0) | st.floats(1e-6, 1), st.just(0.0) | st.floats(1.0, 1e10)), min_size=1, max_size=6),
     single=st.floats(1e9, 2e10),
@@ -97,6 +104,7 @@ def contention_shares(moving, single, capacity):
     return [min(single, capacity / count) if one else 0.0 for one in moving]
 
 
+@patient
 @given(compute=st.floats(0, 10), memory=st.floats(0, 10), fixed=st.floats(0, 1), core=st.floats(0.2, 3), mem=st.floats(0.2, 3), overlap=shares)
 def test_time_over_clocks(compute, memory, fixed, core, mem, overlap):
     def at(c, m):
@@ -110,6 +118,7 @@ def test_time_over_clocks(compute, memory, fixed, core, mem, overlap):
 CURVE = {"low_hz": 1e9, "high_hz": 2e9, "low_v": 0.7, "high_v": 1.1}
 
 
+@patient
 @given(cap=st.floats(40, 300), dynamic=st.floats(1, 200), static=st.floats(0, 20), other=st.floats(0, 10))
 def test_the_capped_clock_uses_the_cap(cap, dynamic, static, other):
     clock = dvfs.capped_clock(cap_w=cap, dynamic_w=dynamic, static_w=static, other_w=other, **CURVE, least_hz=1e8)
@@ -131,6 +140,7 @@ def test_a_clock_or_cap_that_is_not_there():
         dvfs.voltage(1e9, low_hz=2e9, high_hz=1e9, low_v=0.7, high_v=1.0)
 
 
+@patient
 @given(time=st.floats(1e-6, 1), static=st.floats(0, 100), flop=st.floats(0, 1e12), moved=st.floats(0, 1e10))
 def test_energy_is_the_sum_of_its_parts(time, static, flop, moved):
     spent = power.energy(
@@ -148,6 +158,7 @@ def test_energy_is_the_sum_of_its_parts(time, static, flop, moved):
     assert float(spent.power_w) >= static * (1 - 1e-12)
 
 
+@patient
 @given(time=st.floats(1e-3, 1), dynamic=st.floats(0, 1000), static=st.floats(0, 99), cap=st.floats(100, 500))
 def test_the_average_power_stays_under_the_cap(time, dynamic, static, cap):
     found = float(power.capped_time(time, dynamic_j=dynamic, static_w=static, cap_w=cap))
@@ -157,6 +168,7 @@ def test_the_average_power_stays_under_the_cap(time, dynamic, static, cap):
         power.capped_time(time, dynamic_j=dynamic, static_w=cap, cap_w=cap)
 
 
+@patient
 @given(ambient=st.floats(250, 320), resistance=st.floats(0.01, 1), dynamic=st.floats(0, 300), leak=st.floats(0, 50), growth=st.floats(0, 0.015))
 def test_a_steady_temperature_is_a_fixed_point(ambient, resistance, dynamic, leak, growth):
     found = float(
@@ -177,6 +189,7 @@ def test_heat_that_runs_away_or_never_arrives():
     assert power.time_to_temperature(310, start_k=320, steady_k=250, time_constant_s=10) == 0.0
 
 
+@patient
 @given(price=st.floats(0, 100), latency=st.floats(1e-6, 10), batch=st.integers(1, 1000), use=st.floats(0.01, 1))
 def test_a_million_at_a_price(price, latency, batch, use):
     found = float(cost.cost_per_million(price, latency_s=latency, batch=batch, utilisation=use))

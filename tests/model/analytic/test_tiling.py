@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model.analytic.patient import patient
 from ridgeline.core import OutOfRange, UsageError
 from ridgeline.model.analytic import convolution, rowwise, tiling
 
@@ -16,6 +17,7 @@ capacities = st.floats(64, 1e8)
 widths = st.tuples(*[st.sampled_from([0.5, 1.0, 2.0, 4.0])] * 3)
 
 
+@patient
 @given(m=sides, n=sides, k=sides, tm=tiles, tn=tiles, tk=tiles, capacity=capacities, width=widths)
 def test_traffic_lies_between_compulsory_and_untiled(m, n, k, tm, tn, tk, capacity, width):
     moved = tiling.gemm_traffic(m, n, k, tile=(tm, tn, tk), capacity_bytes=capacity, element_bytes=width)
@@ -23,6 +25,7 @@ def test_traffic_lies_between_compulsory_and_untiled(m, n, k, tm, tn, tk, capaci
     assert moved.left_bytes + moved.right_bytes + moved.out_bytes == moved.total_bytes
 
 
+@patient
 @given(m=sides, n=sides, k=sides, tm=tiles, tn=tiles, tk=tiles, small=capacities, large=capacities)
 def test_a_larger_level_never_lets_more_through(m, n, k, tm, tn, tk, small, large):
     small, large = sorted((small, large))
@@ -31,6 +34,7 @@ def test_a_larger_level_never_lets_more_through(m, n, k, tm, tn, tk, small, larg
     assert kept <= tiling.gemm_traffic(m, n, k, tile=tile, capacity_bytes=small).total_bytes
 
 
+@patient
 @given(m=sides, n=sides, k=sides, tm=tiles, tn=tiles, tk=tiles, capacity=capacities, more=st.integers(1, 500))
 def test_a_larger_product_never_moves_less(m, n, k, tm, tn, tk, capacity, more):
     def moved(m, n, k):
@@ -42,6 +46,7 @@ def test_a_larger_product_never_moves_less(m, n, k, tm, tn, tk, capacity, more):
     assert base <= moved(m, n, k + more)
 
 
+@patient
 @given(m=sides, n=sides, k=sides, tm=tiles, tn=tiles, tk=tiles, capacity=capacities, width=widths)
 def test_the_two_operands_are_alike(m, n, k, tm, tn, tk, capacity, width):
     a, b, c = width
@@ -50,6 +55,7 @@ def test_the_two_operands_are_alike(m, n, k, tm, tn, tk, capacity, width):
     assert one.total_bytes == other.total_bytes
 
 
+@patient
 @given(m=sides, n=sides, k=sides, capacity=capacities, depth=st.integers(1, 64))
 def test_no_tile_beats_the_lower_bound(m, n, k, capacity, depth):
     # T. Smith, B. Lowery, J. Langou, R. van de Geijn, "A tight I/O lower bound for matrix multiplication", arXiv:1702.02017: 2 mnk/√S − 2S elements.
@@ -59,6 +65,7 @@ def test_no_tile_beats_the_lower_bound(m, n, k, capacity, depth):
     assert moved.total_bytes >= 4.0 * (2.0 * m * n * k / np.sqrt(elements) - 2.0 * elements) * (1 - 1e-9)
 
 
+@patient
 @given(m=st.integers(512, 4096), n=st.integers(512, 4096), k=st.integers(512, 4096), elements=st.integers(10_000, 100_000))
 def test_the_chosen_tile_comes_near_the_lower_bound(m, n, k, elements):
     tile = tiling.choose_gemm_tile(m, n, k, capacity_bytes=4.0 * elements)
@@ -69,6 +76,7 @@ def test_the_chosen_tile_comes_near_the_lower_bound(m, n, k, elements):
     assert moved.total_bytes <= 4.0 * bound * 1.6
 
 
+@patient
 @given(m=sides, n=sides, k=sides, capacity=st.floats(256, 1e8), depth=st.integers(1, 8), unit=st.integers(1, 32), width=widths)
 def test_the_chosen_tile_fits_and_is_cut_to_the_shape(m, n, k, capacity, depth, unit, width):
     tile = tiling.choose_gemm_tile(m, n, k, capacity_bytes=capacity, depth=depth, multiple=unit, element_bytes=width)
@@ -113,7 +121,7 @@ def simulated(m, n, k, tile, capacity, rows_first):
     return missed
 
 
-@settings(deadline=None, max_examples=150)
+@settings(patient, max_examples=150)
 @given(
     m=st.integers(1, 60),
     n=st.integers(1, 60),
@@ -148,6 +156,7 @@ def test_regimes_by_hand():
     assert float(beta.out_bytes) == 2 * 65536
 
 
+@patient
 @given(m=sides, n=sides, tile=st.tuples(tiles, tiles, tiles), slots=st.integers(1, 1000), swizzled=st.booleans())
 def test_a_wave_is_a_block_of_whole_tiles(m, n, tile, slots, swizzled):
     block = tiling.wave_tile(m, n, tile=tile, slots=slots, swizzled=swizzled)
@@ -196,6 +205,7 @@ layers = {
 }
 
 
+@patient
 @given(st.fixed_dictionaries(layers), st.tuples(tiles, tiles, tiles, tiles), capacities)
 def test_convolution_traffic_lies_between_compulsory_and_untiled(layer, tile, capacity):
     shape = convolution.convolution(**layer)
@@ -207,6 +217,7 @@ def test_convolution_traffic_lies_between_compulsory_and_untiled(layer, tile, ca
     assert moved.total_bytes <= moved.untiled_bytes
 
 
+@patient
 @given(st.fixed_dictionaries(layers), capacities)
 def test_the_chosen_convolution_tile_is_one(layer, capacity):
     shape = convolution.convolution(**layer)
@@ -216,6 +227,7 @@ def test_the_chosen_convolution_tile_is_one(layer, capacity):
     assert 1 <= tile.filters <= shape.filters
 
 
+@patient
 @given(m=st.integers(1, 64), channels=st.integers(1, 64), filters=st.integers(1, 64), capacity=capacities, tile=tiles)
 def test_a_one_by_one_convolution_is_a_product(m, channels, filters, capacity, tile):
     shape = convolution.convolution(batch=1, channels=channels, height=1, width=m, filters=filters, kernel_height=1, kernel_width=1)
@@ -228,6 +240,7 @@ def test_a_one_by_one_convolution_is_a_product(m, channels, filters, capacity, t
     assert convolution.im2col_traffic(shape, capacity_bytes=capacity) == alone.total_bytes
 
 
+@patient
 @given(outputs=st.integers(1, 40), kernel=st.integers(1, 5), stride=st.integers(1, 6), dilation=st.integers(1, 3), tile=st.integers(1, 40))
 def test_halo_is_what_counting_rows_says(outputs, kernel, stride, dilation, tile):
     height = (outputs - 1) * stride + dilation * (kernel - 1) + 1
@@ -264,6 +277,7 @@ def test_depthwise_and_grouped():
         convolution.convolution(batch=1, channels=1, height=2, width=2, filters=1, kernel_height=5, kernel_width=1)
 
 
+@patient
 @given(rows=st.integers(1, 100), columns=st.integers(1, 10_000), capacity=capacities, algorithm=st.sampled_from(sorted(rowwise.PASSES)))
 def test_row_traffic_lies_between_one_pass_and_all(rows, columns, capacity, algorithm):
     moved = rowwise.rowwise_bytes(rows, columns, algorithm=algorithm, capacity_bytes=capacity)
