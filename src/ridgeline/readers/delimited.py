@@ -127,8 +127,8 @@ def delimiter_of(line: str, is_header: Callable[[Columns], bool]) -> str:
 
 
 def header_in(text: str, is_header: Callable[[Columns], bool], lines: int = 50) -> bool:
-    """Whether one of the first lines of a text is a header."""
-    return any(delimiter_of(line, is_header) for line in text.split("\n", lines)[:lines])
+    """Whether one of the first lines of a text is a header; no table begins with a brace, which saves looking at those of large JSON files."""
+    return text.lstrip()[:1] != "{" and any(delimiter_of(line, is_header) for line in text.split("\n", lines)[:lines])
 
 
 def table(source: Source, reader: RowReader, is_header: Callable[[Columns], bool], expected: str) -> tuple[Columns, Iterator[Row]]:

@@ -41,6 +41,8 @@ class PerfStat:
             return 95
         if re.search(r"^#\s+time\s+(?:\w+\s+)*counts unit events", text, re.MULTILINE):
             return 95
+        if text.lstrip()[:1] == "{":
+            return 0
         lines = [line for line in text.splitlines()[:60] if line.strip()]
         counts = [line for line in lines if not line.startswith("#")]
         mark = decimal_mark(counts)
