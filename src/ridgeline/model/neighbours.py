@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "LocalFit", "far_off", "local_fit", "robust_line"]
+__all__ = ["Floats", "LocalFit", "far_off", "from_others", "local_fit", "robust_line"]
 
 Floats = NDArray[np.float64]
 
@@ -72,6 +72,27 @@ def far_off(fit: LocalFit, least: float, spreads: float) -> tuple[NDArray[np.boo
     same_side = np.sign(fit.level) == np.sign(fit.line)
     smaller = np.where(np.abs(fit.level) < np.abs(fit.line), fit.level, fit.line)
     return far & same_side, smaller
+
+
+def from_others(features: Floats, target: Floats, work: Floats, rows: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
+    """How far some rows are from what the nearest of others allow, ln of a factor, shape of `rows`: the median over those, 0 within what one allows.
+
+    Another row allows its own time, its time in proportion to the work, and what lies between.
+
+    Args:
+        features: log₂ of sizes, shape (n, d); target: ln of the measurement; work: ln of the work, shape (n,).
+        rows, others: indexes; with no others everything is allowed.
+    """
+    from scipy.spatial import cKDTree
+
+    if not len(others):
+        return np.zeros(len(rows))
+    near = others[cKDTree(features[others]).query(features[rows], k=min(8, len(others)))[1].reshape(len(rows), -1)]
+    scaled = target[near] + work[rows][:, None] - work[near]
+    low, high = np.minimum(target[near], scaled), np.maximum(target[near], scaled)
+    own = target[rows][:, None]
+    found: Floats = np.median(np.maximum(own - high, 0.0) + np.minimum(own - low, 0.0), axis=1)
+    return found
 
 
 def _fitted(features: Floats, target: Floats, own: NDArray[np.intp], near: NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Floats]:

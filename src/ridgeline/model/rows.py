@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Device, Excluded, LatencyTable
 
-from .neighbours import far_off, local_fit, robust_line
+from .neighbours import far_off, from_others, local_fit, robust_line
 from .physics import Against, against_peaks
 from .repeats import disagreeing, other_clock, other_level
 
@@ -42,7 +42,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         unit_faster, unit_slower: median factors faster than the peaks allow, and slower at work that fills the device, of a block in another unit.
         clock: relative difference of clocks, and of levels between repeats, that is another state.
         repeats: ratio of repeats up to which they agree, however quiet they are elsewhere.
-        outlier: factor from the neighbours up to which a row is none; spreads: robust standard deviations up to which it is none.
+        outlier: factor from the neighbours up to which a row is none: one tile more than they need doubles the time of small work. spreads: robust
+            standard deviations up to which it is none.
         fitted_rows: rows of one kind, precision and device from which neighbours are asked, a count.
     """
 
@@ -53,8 +54,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     unit_slower: float = 300.0
     clock: float = 0.03
     repeats: float = 1.25
-    outlier: float = 1.5
-    spreads: float = 8.0
+    outlier: float = 2.2
+    spreads: float = 6.0
     fitted_rows: int = 24
 
 
@@ -160,24 +161,26 @@ def _constant(
 def _units_in_line(
     table: LatencyTable, at: NDArray[np.intp], limits: Limits, devices: Mapping[str, Device], catch: Catch, unchecked: dict[str, int]
 ) -> None:  # fmt: skip
-    """Stretches of rows that lie a thousand or a million times from a line through all rows of their kind, precision and device."""
+    """Stretches of rows that lie a thousand or a million times from a line through all rows of their kind, precision and device, and from those of the
+    other rows that are like them: a line alone is no model of work that is far larger than most."""
     order = np.lexsort((table.row.values, table.file.values))
     place = np.empty(len(table), np.intp)
     place[order] = np.arange(len(table))
-    logs = np.log(table.latency_s.values)
+    logs, work = np.log(table.latency_s.values), _work(table) * math.log(2)
     for own in _groups(table.codes("kind", "precision", "device"), limits.fitted_rows):
         features = _features(table, own)
         left = robust_line(features, logs[own])
         steps = np.rint(left / _THOUSAND)
         spread = 1.4826 * float(np.median(np.abs(left)))
         off = (steps != 0) & (np.abs(left - steps * _THOUSAND) < _NEAR) & (np.abs(left) > 5 * spread)
-        inside = own[np.argsort(place[own])]
-        suspect = np.isin(inside, own[off])
-        factors = dict(zip(own.tolist(), np.exp(left).tolist(), strict=True))
-        for start, stop in _stretches(suspect, limits.unit_rows):
-            block = inside[start:stop]
+        in_file = np.argsort(place[own])
+        for start, stop in _stretches(off[in_file], limits.unit_rows):
+            block = in_file[start:stop]
+            apart = from_others(features, logs[own], work[own], block, np.flatnonzero(~off))
+            if abs(float(np.median(apart))) < _THOUSAND - _NEAR:
+                continue
             words = f"{stop - start} rows in a stretch lie {{figure:.3g}} times from the other rows of their kind: another unit"
-            catch("unit", at[block], np.array([factors[index] for index in block.tolist()]), 1.0, words)
+            catch("unit", at[own[block]], np.exp(left[block]), 1.0, words)
 
 
 def _peaks(
@@ -240,7 +243,7 @@ def _outliers(
     for own in _groups(codes, limits.fitted_rows):
         checked += len(own)
         far, distance = far_off(local_fit(_features(table, own), logs[own]), math.log(limits.outlier), limits.spreads)
-        words = "{figure:.3g} times what its neighbours in shape take, who agree up to {limit:.3g}"
+        words = "{figure:.3g} times what its neighbours in shape take; up to {limit:.3g} times would be let pass"
         catch("outlier", at[own[far]], np.exp(distance[far]), limits.outlier, words)
     unchecked["outlier"] = len(table) - checked
 
