@@ -161,8 +161,8 @@ def _constant(
 def _units_in_line(
     table: LatencyTable, at: NDArray[np.intp], limits: Limits, devices: Mapping[str, Device], catch: Catch, unchecked: dict[str, int]
 ) -> None:  # fmt: skip
-    """Stretches of rows that lie a thousand or a million times from a line through all rows of their kind, precision and device, and from those of the
-    other rows that are like them: a line alone is no model of work that is far larger than most."""
+    """Stretches of rows that lie a thousand or a million times from a line through all rows of their kind, precision and device, and from those of
+    the other rows that are like them: a line alone is no model of work that is far larger than most."""
     order = np.lexsort((table.row.values, table.file.values))
     place = np.empty(len(table), np.intp)
     place[order] = np.arange(len(table))
