@@ -7,6 +7,8 @@ pull in neighbours which are far off themselves. Source: W. Cleveland, "Robust l
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +27,12 @@ class LocalFit(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         level, line: row − median of the neighbours; row − line through them.
-        level_spread, line_spread: robust standard deviations of the neighbours around median and line.
+        spread: robust standard error of the line where the row is, with that of a single row: large where it is extended beyond the neighbours.
     """
 
     level: Floats
     line: Floats
-    level_spread: Floats
-    line_spread: Floats
+    spread: Floats
 
 
 def local_fit(features: Floats, target: Floats, neighbours: int = _NEIGHBOURS) -> LocalFit:
@@ -53,25 +54,19 @@ def local_fit(features: Floats, target: Floats, neighbours: int = _NEIGHBOURS) -
         itself = found == own[:, None]
         itself[~itself.any(axis=1), -1] = True
         parts.append(_fitted(features, target, own, found[~itself].reshape(len(own), count)))
-    return LocalFit(
-        level=np.concatenate([part[0] for part in parts]), line=np.concatenate([part[1] for part in parts]),
-        level_spread=np.concatenate([part[2] for part in parts]), line_spread=np.concatenate([part[3] for part in parts]),
-    )  # fmt: skip
+    level, line, spread = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    return LocalFit(level=level, line=line, spread=spread)
 
 
 def far_off(fit: LocalFit, least: float, spreads: float) -> tuple[NDArray[np.bool_], Floats]:
-    """(Rows that neither the level nor the slope of their neighbours explains; the smaller distance from both, ln of a factor).
+    """(Rows that neither the level nor the slope of their neighbours explains; their distance from the line, ln of a factor).
 
     Args:
-        least: ln of the factor under which nothing is far; spreads: robust standard deviations beyond which it is.
+        least: ln of the factor under which nothing is far from level and line; spreads: robust standard errors of the line beyond which it is.
     """
-    usual = [_SIGMA * float(np.median(np.abs(distance))) for distance in (fit.level, fit.line)]
-    far = np.ones(len(fit.level), bool)
-    for distance, spread, common in ((fit.level, fit.level_spread, usual[0]), (fit.line, fit.line_spread, usual[1])):
-        far &= np.abs(distance) > np.maximum(least, spreads * np.maximum(spread, common))
-    same_side = np.sign(fit.level) == np.sign(fit.line)
-    smaller = np.where(np.abs(fit.level) < np.abs(fit.line), fit.level, fit.line)
-    return far & same_side, smaller
+    usual = _SIGMA * float(np.median(np.abs(fit.line)))
+    far = np.abs(fit.line) > np.maximum(least, spreads * np.maximum(fit.spread, usual))
+    return far & (np.abs(fit.level) > least) & (np.sign(fit.level) == np.sign(fit.line)), fit.line
 
 
 def from_others(features: Floats, target: Floats, work: Floats, rows: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
@@ -95,32 +90,35 @@ def from_others(features: Floats, target: Floats, work: Floats, rows: NDArray[np
     return found
 
 
-def _fitted(features: Floats, target: Floats, own: NDArray[np.intp], near: NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Floats]:
+def _fitted(features: Floats, target: Floats, own: NDArray[np.intp], near: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
     values = target[near]
     median = np.median(values, axis=1)
-    level_spread = _SIGMA * np.median(np.abs(values - median[:, None]), axis=1)
     steps = features[near] - features[own][:, None, :]
     distance = np.sqrt((steps**2).sum(axis=2))
     reach = np.maximum(distance.max(axis=1, keepdims=True), 1e-9)
     weight = 1 / (1 + (2 * distance / reach) ** 2)
     design = np.concatenate([np.ones((*steps.shape[:2], 1)), steps], axis=2)
-    line, left = _lines(design, values, weight)
-    line_spread = _SIGMA * np.median(np.abs(left), axis=1)
-    return target[own] - median, target[own] - line, np.maximum(level_spread, _LEAST_SPREAD), np.maximum(line_spread, _LEAST_SPREAD)
+    line, left, leverage = _lines(design, values, weight)
+    # As many neighbours less are free as the line has coefficients.
+    free = math.sqrt(values.shape[1] / max(1.0, values.shape[1] - design.shape[2]))
+    spread = np.maximum(_SIGMA * free * np.median(np.abs(left), axis=1), _LEAST_SPREAD) * np.sqrt(1 + leverage)
+    return target[own] - median, target[own] - line, spread
 
 
-def _lines(design: Floats, values: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """(Value of the line at the row itself, what it leaves of its neighbours): weighted least squares, slopes held back a little."""
+def _lines(design: Floats, values: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """(Value of the line at the row itself, what it leaves of its neighbours, variance of that value over theirs): weighted least squares, slopes
+    held back a little."""
     held = _RIDGE * np.eye(design.shape[2])
     held[0, 0] = 1e-9
     robust = np.ones_like(values)
     for _ in range(_ROUNDS):
         own = design * (weight * robust)[:, :, None]
-        solved = np.linalg.solve(np.einsum("nki,nkj->nij", own, design) + held, np.einsum("nki,nk->ni", own, values)[:, :, None])[:, :, 0]
+        inverse = np.linalg.inv(np.einsum("nki,nkj->nij", own, design) + held)
+        solved = np.einsum("nij,nj->ni", inverse, np.einsum("nki,nk->ni", own, values))
         left = values - np.einsum("nki,ni->nk", design, solved)
         scale = np.maximum(_SIGMA * np.median(np.abs(left), axis=1, keepdims=True), 1e-6)
         robust = 1 / np.maximum(1.0, np.abs(left) / (1.5 * scale))
-    return solved[:, 0], left
+    return solved[:, 0], left, inverse[:, 0, 0]
 
 
 def robust_line(features: Floats, target: Floats) -> Floats:

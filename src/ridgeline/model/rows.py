@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -173,10 +174,14 @@ def _units_in_line(
         steps = np.rint(left / _THOUSAND)
         spread = 1.4826 * float(np.median(np.abs(left)))
         off = (steps != 0) & (np.abs(left - steps * _THOUSAND) < _NEAR) & (np.abs(left) > 5 * spread)
+        # Single rows of a stretch may lie further from the line than the others.
+        way = np.where(np.abs(left) > _THOUSAND / 2, np.sign(left), 0.0)
         in_file = np.argsort(place[own])
-        for start, stop in _stretches(off[in_file], limits.unit_rows):
+        for start, stop in _stretches(way[in_file], limits.unit_rows):
             block = in_file[start:stop]
-            apart = from_others(features, logs[own], work[own], block, np.flatnonzero(~off))
+            if 2 * int(off[block].sum()) < len(block):
+                continue
+            apart = from_others(features, logs[own], work[own], block, np.flatnonzero(way == 0))
             if abs(float(np.median(apart))) < _THOUSAND - _NEAR:
                 continue
             words = f"{stop - start} rows in a stretch lie {{figure:.3g}} times from the other rows of their kind: another unit"
@@ -289,10 +294,11 @@ def _groups(codes: NDArray[np.int64], least: int) -> Iterator[NDArray[np.intp]]:
             yield part
 
 
-def _stretches(suspect: Mask, least: int) -> Iterator[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], suspect, [False]]).astype(np.int8)))
-    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        if stop - start >= least:
+def _stretches(way: Floats, least: int) -> Iterator[tuple[int, int]]:
+    """Ends of stretches of one sign, not 0, with at least so many."""
+    edges = [0, *(np.flatnonzero(np.diff(way)) + 1).tolist(), len(way)]
+    for start, stop in pairwise(edges):
+        if stop - start >= least and way[start] != 0:
             yield start, stop
 
 

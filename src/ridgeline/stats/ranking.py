@@ -70,7 +70,7 @@ def kendall(one: Values, other: Values) -> float | None:
         return None
     discordant = _inversions(b_code[np.lexsort((b_code, a_code))])
     difference = pairs - tied_a - tied_b + tied_both - 2 * discordant
-    return min(1.0, max(-1.0, difference / math.sqrt(pairs - tied_a) / math.sqrt(pairs - tied_b)))
+    return min(1.0, max(-1.0, difference / math.sqrt((pairs - tied_a) * (pairs - tied_b))))
 
 
 def _pair(one: Values, other: Values) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -56,7 +56,7 @@ def _group_moved(state: Calibration, name: str, since: int, from_level: float) -
     state = _with(
         state, name, msgspec.structs.replace(
             group, pairs=len(after), level=float(np.median(logs)), up=0.0, down=0.0, up_since=state.pairs, down_since=state.pairs,
-            up_from=float(np.median(logs)), down_from=float(np.median(logs)), shrink=0.0, recent=after, usual=after[-1].context, votes=1,
+            up_from=float(np.median(logs)), down_from=float(np.median(logs)), moved=True, recent=after, usual=after[-1].context, votes=1,
             least_size=None if sizes_known else group.least_size, most_size=None if sizes_known else group.most_size,
             settled=float(np.median(logs)), settled_pairs=len(after),
         ),
@@ -110,7 +110,7 @@ def _carried(group: GroupLevel, after: Sequence[Seen], shift: float, number: int
     recent = tuple(after) if own else tuple(seen for seen in group.recent if seen in after)
     return msgspec.structs.replace(
         group, pairs=len(after) if own else min(group.pairs, _CARRIED), level=level, up=0.0, down=0.0, up_since=number, down_since=number,
-        up_from=level, down_from=level, recent=recent, shrink=0.0 if own else group.shrink, settled=level,
+        up_from=level, down_from=level, recent=recent, moved=own or group.moved, settled=level,
         settled_pairs=len(after) if own else _CARRIED,
     )  # fmt: skip
 

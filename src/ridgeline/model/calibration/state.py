@@ -82,7 +82,7 @@ class GroupLevel(msgspec.Struct, frozen=True, kw_only=True):
         up, down: evidence for a higher and a lower level, ln of a likelihood ratio; up_since, down_since: number of the pair after which it began.
         up_from, down_from: the level at that pair.
         last: distance from the level of the last pair, in standard deviations; correlation: from one pair to the next.
-        shrink: pairs of the whole that stand against those of the group; 0 once the group moved by itself.
+        moved: whether the level moved by itself, so that the whole no longer speaks for it.
         recent: the last pairs, oldest first.
         usual: context of most pairs; votes: by how many.
         least_size, most_size: that were seen since the level began; null where none was known.
@@ -101,7 +101,7 @@ class GroupLevel(msgspec.Struct, frozen=True, kw_only=True):
     down_from: float = 0.0
     last: float = 0.0
     correlation: float = 0.0
-    shrink: float = 10.0
+    moved: bool = False
     recent: tuple[Seen, ...] = ()
     usual: int = 0
     votes: int = 0

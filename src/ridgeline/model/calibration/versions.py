@@ -2,8 +2,9 @@
 
 This module decides when a level that was learned becomes a correction, how few pairs do little (shrinkage between group and whole), and what a
 correction does to a prediction. With n pairs of a group against κ of the whole, ln of its factor is (n × level + κ × whole) ÷ (n + κ); the whole is
-the mean of the levels, each with weight n ÷ (n + κ), beside one level of 0, so that one group alone moves unknown ones by less than half.
-Source of the shrinkage: B. Efron, C. Morris, "Stein's estimation rule and its competitors: an empirical Bayes approach", JASA 68, 1973, with κ fixed.
+the mean of the levels, each with weight n ÷ (n + κ), beside one level of 0, so that one group alone moves unknown ones by less than half. κ is the
+variance within groups over that between them, in 1 … 30, once there are five groups to tell it from; 10 before.
+Source: B. Efron, C. Morris, "Stein's estimation rule and its competitors: an empirical Bayes approach", JASA 68, 1973.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import math
 
 import msgspec
+import numpy as np
 
 from ridgeline.core import Quantity, ReadError, UsageError
 
@@ -20,9 +22,10 @@ from .state import Calibration, GroupLevel, Version
 
 __all__ = ["Correction", "checked", "corrected", "correction", "first_version", "given_out", "refined"]
 
-_SHRINK = 10.0
+#: Pairs of the whole that stand against those of a group: where nothing is known, and the least and most of what is; groups that tell it.
+_SHRINK, _LEAST_SHRINK, _MOST_SHRINK, _TELLING = 10.0, 1.0, 30.0, 5
 #: ln of the factor under which a correction is not worth a new version.
-_WORTH = math.log(1.02)
+_WORTH = math.log(1.01)
 #: Pairs at which a level is looked at again though nothing moved.
 _LOOKS = frozenset(BURN_IN * 4**power for power in range(20))
 _Z90 = 1.6448536269514722
@@ -100,28 +103,40 @@ def refined(state: Calibration, name: str) -> Calibration:
     settled = msgspec.structs.replace(group, settled=group.level, settled_pairs=group.pairs)
     state = msgspec.structs.replace(state, groups={**state.groups, name: settled})
     newest = state.versions[-1]
-    moved = abs(_log(group, _whole(state)) - newest.logs.get(name, newest.whole)) > _WORTH
+    kappa = _kappa(state)
+    moved = abs(_log(group, _whole(state, kappa), kappa) - newest.logs.get(name, newest.whole)) > _WORTH
     return given_out(state, f"level of {name or 'all'} known from {group.pairs} pairs") if moved else state
 
 
 def given_out(state: Calibration, why: str) -> Calibration:
     """The state with what it knows now as its newest version."""
-    whole = _whole(state)
-    known = {name: group for name, group in sorted(state.groups.items()) if group.pairs >= BURN_IN or group.shrink == 0}
+    kappa = _kappa(state)
+    whole = _whole(state, kappa)
+    known = {name: group for name, group in sorted(state.groups.items()) if group.pairs >= BURN_IN or group.moved}
     version = Version(
-        number=len(state.versions), at=state.pairs, why=why, whole=whole, logs={name: _log(group, whole) for name, group in known.items()},
+        number=len(state.versions), at=state.pairs, why=why, whole=whole, logs={name: _log(group, whole, kappa) for name, group in known.items()},
         errors={name: math.sqrt(group.variance / max(1, min(group.pairs, MEMORY))) for name, group in known.items()},
     )  # fmt: skip
     return msgspec.structs.replace(state, versions=(*state.versions, _signed(version, state.versions[-1].digest)))
 
 
-def _whole(state: Calibration) -> float:
-    weights = [(group.pairs / (group.pairs + _SHRINK), group.level) for _, group in sorted(state.groups.items())]
+def _kappa(state: Calibration) -> float:
+    known = [group for _, group in sorted(state.groups.items()) if group.pairs >= BURN_IN]
+    if len(known) < _TELLING:
+        return _SHRINK
+    between = float(np.var([group.level for group in known], ddof=1))
+    within = float(np.median([group.variance for group in known]))
+    return min(_MOST_SHRINK, max(_LEAST_SHRINK, within / between)) if between > 0 else _MOST_SHRINK
+
+
+def _whole(state: Calibration, kappa: float) -> float:
+    weights = [(group.pairs / (group.pairs + kappa), group.level) for _, group in sorted(state.groups.items())]
     return math.fsum(weight * level for weight, level in weights) / (math.fsum(weight for weight, _ in weights) + 1)
 
 
-def _log(group: GroupLevel, whole: float) -> float:
-    return (group.pairs * group.level + group.shrink * whole) / (group.pairs + group.shrink)
+def _log(group: GroupLevel, whole: float, kappa: float) -> float:
+    own = 0.0 if group.moved else kappa
+    return (group.pairs * group.level + own * whole) / (group.pairs + own)
 
 
 def _signed(version: Version, before: str) -> Version:

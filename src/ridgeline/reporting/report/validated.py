@@ -79,15 +79,16 @@ def _tick(value: float) -> str:
 
 
 def _diagonals(x: Scale, y: Scale) -> Markup:
+    """Where a prediction is right, and where it is off by two."""
     lines = []
-    for factor, kind, label in ((1.0, "roof", "right"), (_OFF, "roof fewest", "twice"), (1 / _OFF, "roof fewest", "half")):
+    for factor, kind, label in ((1.0, "roof", ""), (_OFF, "roof fewest", "twice"), (1 / _OFF, "roof fewest", "half")):
         low, high = max(x.low, y.low / factor), min(x.high, y.high / factor)
         if high <= low:
             continue
         line = tag("line", x1=x.at(low), y1=y.at(low * factor), x2=x.at(high), y2=y.at(high * factor))
         end = math.exp(math.log(low) + 0.94 * (math.log(high) - math.log(low)))
-        side = (-10.0, "end") if factor >= 1 else (14.0, "start")
-        name = tag("text", text(label), x=x.at(end) + (side[0] if factor >= 1 else 6.0), y=y.at(end * factor) + side[0] / 2, text_anchor=side[1])
+        aside, anchored = (-8.0, "end") if factor > 1 else (8.0, "start")
+        name = tag("text", text(label), x=x.at(end) + aside, y=y.at(end * factor) + aside, text_anchor=anchored) if label else NOTHING
         lines.append(tag("g", line, name, class_=kind))
     return tag("g", *lines, class_="roofs")
 
