@@ -200,6 +200,16 @@ def test_outliers_against_their_neighbours() -> None:
     assert all(4 < row.figure < 25 or 1 / 25 < row.figure < 1 / 4 for row in found.caught if row.fault == "outlier")
 
 
+def test_a_size_at_which_the_kernel_is_slow_is_no_fault() -> None:
+    """A grid of sizes, of which 257 takes four times as long every time, and one row that is slow by accident."""
+    m, n = (side.ravel() for side in np.meshgrid([64, 128, 192, 224, 256, 257, 320, 384, 448, 512, 640], 64 * np.arange(1, 13)))
+    time_s = 1e-9 * m * n * np.where(m == 257, 4.0, 1.0) * np.exp(0.01 * np.random.default_rng(0).normal(size=len(m)))
+    grid = LatencyTable.of(latency_s=time_s, kind="gemm", device="card", precision="fp32", file="g.csv", sizes={"m": m, "n": n}, flop=2.0 * m * n)
+    found = check_rows(changed(grid, [14], 5.0), {})
+    assert caught(found) == {"outlier": [14]}
+    assert found.unchecked["outlier of one size"] >= 5
+
+
 def test_what_is_unknown_to_a_limit_is_the_callers_choice() -> None:
     large = int(np.argmax(table().optional("flop")))
     faster = changed(table(), [large], 0.5)

@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 Fault = Literal["not positive", "constant", "unit", "utilisation", "bandwidth", "clock", "disagrees", "outlier"]
 #: ln of a thousand, and how near to a multiple of it a wrong unit puts a row.
 _THOUSAND, _NEAR = math.log(1e3), math.log(6.0)
+#: Part of the rows up to which one size is rare, so that far rows have it in common for a reason.
+_RARE = 0.2
 _MEASURES = ("power_w", "energy_j", "memory_bytes")
 
 
@@ -94,7 +96,7 @@ class CheckedRows(msgspec.Struct, frozen=True, kw_only=True):
         learnable: the rows that were not caught, with `excluded` entries for those that were; caught columns are 0 in it.
         kept: shape (n,), of the table that was given.
         caught: in the order of the table; columns: that were caught.
-        unchecked: check → rows that it could not be made for, because device, peak or work are not known.
+        unchecked: check → rows that it could not be made for, because device, peak or work are not known, or that it let pass for a reason.
     """
 
     learnable: LatencyTable
@@ -244,13 +246,28 @@ def _outliers(
 ) -> None:  # fmt: skip
     logs = np.log(table.latency_s.values)
     codes = table.codes("kind", "variant", "precision", "device", "core_clock_hz", "memory_clock_hz")
-    checked = 0
+    checked = let_pass = 0
     for own in _groups(codes, limits.fitted_rows):
         checked += len(own)
         far, distance = far_off(local_fit(_features(table, own), logs[own]), math.log(limits.outlier), limits.spreads)
+        alike = _of_one_size(table, own, far)
+        let_pass, far = let_pass + int(alike.sum()), far & ~alike
         words = "{figure:.3g} times what its neighbours in shape take; up to {limit:.3g} times would be let pass"
         catch("outlier", at[own[far]], np.exp(distance[far]), limits.outlier, words)
     unchecked["outlier"] = len(table) - checked
+    if let_pass:
+        unchecked["outlier of one size"] = let_pass
+
+
+def _of_one_size(table: LatencyTable, own: NDArray[np.intp], far: Mask) -> Mask:
+    """Far rows that share one size with most of the others: a kernel that is slow at that size, such as 257, does so each time; a fault does not."""
+    alike = np.zeros(len(own), bool)
+    for column in table.sizes.values():
+        sizes, codes, counts = np.unique(column.values[own], return_inverse=True, return_counts=True)
+        among = np.bincount(codes[far], minlength=len(sizes))
+        shared = (among >= 5) & (2 * among > far.sum()) & (counts < _RARE * len(own))
+        alike |= far & shared[codes]
+    return alike
 
 
 def _constant_columns(table: LatencyTable, kept: Mask, limits: Limits) -> Iterator[CaughtColumn]:

@@ -18,7 +18,8 @@ def table(count: int = 240, seed: int = 0) -> LatencyTable:
     return LatencyTable.of(
         latency_s=np.exp(draw.normal(size=count)), kind=draw.choice(["gemm", "softmax", "conv", "norm", "bmm"], count).tolist(),
         device=draw.choice(["A100", "V100", "T4", "P4", "L4"], count).tolist(),
-        precision=draw.choice(["fp32", "fp16", "bf16", "int8", "fp8"], count).tolist(), file="x.csv", sizes={"m": draw.integers(1, 7, count), "n": draw.integers(1, 4, count)},
+        precision=draw.choice(["fp32", "fp16", "bf16", "int8", "fp8"], count).tolist(), file="x.csv",
+        sizes={"m": draw.integers(1, 7, count), "n": draw.integers(1, 4, count)},
     )  # fmt: skip
 
 
