@@ -30,7 +30,7 @@ def ranks(values: Values) -> NDArray[np.float64]:
 
 
 def spearman(one: Values, other: Values) -> float | None:
-    """The correlation of the ranks, in −1…1; `None` under two items, or where all of a side are equal.
+    """The correlation of the ranks, dimensionless, in −1…1; `None` under two items, or where all of a side are equal.
 
     Raises:
         UsageError: unequal lengths, a value that is not finite.
@@ -48,7 +48,7 @@ def spearman(one: Values, other: Values) -> float | None:
 
 
 def kendall(one: Values, other: Values) -> float | None:
-    """τ_b = (concordant − discordant pairs) ÷ √((pairs without a tie in one) (pairs without a tie in the other)), in −1…1; `None` as `spearman`.
+    """τ_b = (concordant − discordant pairs) ÷ √((pairs untied in one) (pairs untied in the other)), dimensionless; `None` as `spearman`.
 
     Takes n log² n steps.
 

@@ -43,11 +43,11 @@ class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
 def validation_report(
     table: LatencyTable, parts: Sequence[HeldOut], *, model: str, data_version: str = "", level: float | None = None, check: bool = True
 ) -> ValidationReport:  # fmt: skip
-    """What the held-out rows say.
+    """What the held-out rows say; times in seconds.
 
     Args:
         table: all rows; parts: one for each split of one claim, of which no row is held out twice.
-        level: nominal coverage of the intervals, in (0, 1).
+        level: nominal coverage of the intervals, a share in (0, 1).
         check: whether splits that leak are refused; only for splits that were checked before.
 
     Raises:
