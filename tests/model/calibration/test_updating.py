@@ -78,6 +78,13 @@ def test_a_shift_is_found_within_200_pairs_and_its_size_is_said(deviation: float
     assert correction(state, "gemm").factor.value == pytest.approx(factor, rel=0.07)
 
 
+def test_a_shift_soon_after_the_beginning_is_not_learned_as_the_level() -> None:
+    logs = noise(300, 9, 0.05)
+    logs[100:] += math.log(1.1)
+    (found,) = updated(start("m"), pairs(logs)).changes
+    assert 100 < found.number <= 200
+
+
 @pytest.mark.parametrize("deviation", [0.03, 0.1])
 def test_noise_alone_is_let_pass(deviation: float) -> None:
     draw = np.random.default_rng(5)

@@ -2,7 +2,8 @@
 
 With w the distance of ln (actual ÷ predicted) from the level, in standard deviations and clipped at ±2.5, and δ the shift that is looked for in the
 same unit, each pair adds δ (w − δ/2 − 1/√n) to the evidence for a higher level, which never falls under 0; an alarm is evidence beyond 15. Clipping
-makes an outlier of ten times count like one of 2.5 standard deviations; 1/√n pays for a level that is itself known from n pairs only. Where a pair
+makes an outlier of ten times count like one of 2.5 standard deviations, and the more evidence there is the less is learned, so that a shift does not
+become the level before it is found; 1/√n pays for a level that is itself known from n pairs only. Where a pair
 depends on the one before it, with correlation ρ, standard deviations are longer by √D, D = (1 + ρ) ÷ (1 − ρ), as those of long sums are.
 Decides these constants, by simulation (`benchmarks/model/calibration.py`).
 Sources: E. Page, "Continuous inspection schemes", Biometrika 41, 1954; G. Lorden, "Procedures for reacting to a change in distribution", Annals of
@@ -71,7 +72,8 @@ def increments(group: GroupLevel, distance: float, depends: float) -> tuple[floa
 
 def learned(group: GroupLevel, log_ratio: float) -> tuple[float, float]:
     """(level, variance) after one more pair, both moved by the clipped pair only: Huber's proposal, one step a pair."""
-    gain = 1 / min(group.pairs + 1, MEMORY)
+    # What may be a shift is not learned as the level before it is known to be none.
+    gain = (1 - min(0.9, 2 * max(group.up, group.down) / ALARM)) / min(group.pairs + 1, MEMORY)
     reach = _CLIP * math.sqrt(group.variance)
     held = min(reach, max(-reach, log_ratio - group.level))
     moved = (held * held / _KEPT - group.variance) / (min(group.pairs, MEMORY) + _PRIOR_PAIRS)
