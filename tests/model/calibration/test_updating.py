@@ -160,6 +160,10 @@ def test_a_version_that_was_changed_is_refused() -> None:
             checked(msgspec.structs.replace(state, versions=versions))
     with pytest.raises(ReadError):
         checked(msgspec.structs.replace(state, model="another"))
+    for change in ({"variance": 0.0}, {"pairs": 0}, {"usual": 5}, {"usual": -1}):
+        group = msgspec.structs.replace(state.groups["gemm"], **change)
+        with pytest.raises(ReadError):
+            checked(msgspec.structs.replace(state, groups={"gemm": group}))
     for version in (2, -1):
         with pytest.raises(UsageError):
             correction(state, "gemm", version)

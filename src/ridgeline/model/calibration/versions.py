@@ -79,11 +79,18 @@ def corrected(prediction: Quantity, found: Correction) -> Quantity:
 
 
 def checked(state: Calibration) -> Calibration:
-    """The state itself, if its versions are those that were given out.
+    """The state itself, if its versions are those that were given out and its groups are what pairs can lead to.
 
     Raises:
-        ReadError: a version is missing or was changed.
+        ReadError: a version is missing or was changed, a variance is not positive, or a pair refers to a context that there is not.
     """
+    for name, group in state.groups.items():
+        referred = {group.usual, *(seen.context for seen in group.recent)}
+        if not group.variance > 0 or group.pairs < 1 or not 0 <= min(referred) <= max(referred) < len(state.contexts):
+            found = (
+                f"group {name!r} with {group.pairs} pairs, variance {group.variance!r} and contexts up to {max(referred)} of {len(state.contexts)}"
+            )
+            raise ReadError("groups as pairs lead to", found=found, remedy="take the calibration from where it was kept")
     before = state.model
     for number, version in enumerate(state.versions):
         if version.number != number or _signed(version, before).digest != version.digest:
