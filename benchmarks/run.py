@@ -31,6 +31,8 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "work-counters": ("work_counters/run.py", [], []),
     # Made noise, and noise recorded for two minutes; hours of draws in the full run.
     "statistics": ("statistics/run.py", [], ["--full"]),
+    # A minute, or an hour: twenty microseconds a pair.
+    "model-calibration": ("model/calibration.py", [], ["--pairs", "2000000", "--repeats", "200"]),
     # A quarter of an hour a repetition: each target is diagnosed and then tried for a minute and a half.
     "promises": ("promises/run.py", ["--repetitions", "1"], ["--repetitions", "5"]),
     # Twenty seconds a pair at the most: minutes, or hours; the journal keeps every finished pair. The second runs beside a busy neighbour.

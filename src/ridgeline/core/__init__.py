@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .gate import GateCheck, GateReport, GateVerdict, Predicted
     from .graph import DTYPE_BYTES, Graph, Op, Placement, Tensor, TripCount
     from .history import HistoryChange, HistoryEntry, HistoryLine, HistoryPoint, HistoryReport
+    from .latencies import LatencyTable
     from .partitions import Partition, PartitionTable
     from .prediction import Basis, OperatorPrediction, Prediction, PredictionReport
     from .primitives import Primitive, PrimitiveTable
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from .target_info import TargetInfo
     from .timeline import DEVICE_WORK, EVENT_KINDS, LINK_KINDS, CounterTrack, Links, Marks, Timeline, Track
     from .trials import ChangeTrial, OutputCheck, Untried
+    from .validation import ErrorGroup, ErrorSummary, ValidationReport, WorstCase
     from .verdict import (
         Action,
         Bottleneck,
@@ -135,6 +137,7 @@ _HOMES = {
     "gate": "GateCheck GateReport GateVerdict Predicted",
     "graph": "DTYPE_BYTES Graph Op Placement Tensor TripCount",
     "history": "HistoryChange HistoryEntry HistoryLine HistoryPoint HistoryReport",
+    "latencies": "LatencyTable",
     "partitions": "Partition PartitionTable",
     "prediction": "Basis OperatorPrediction Prediction PredictionReport",
     "primitives": "Primitive PrimitiveTable",
@@ -157,6 +160,7 @@ _HOMES = {
     "target_info": "TargetInfo",
     "timeline": "DEVICE_WORK EVENT_KINDS LINK_KINDS CounterTrack Links Marks Timeline Track",
     "trials": "ChangeTrial OutputCheck Untried",
+    "validation": "ErrorGroup ErrorSummary ValidationReport WorstCase",
     "verdict": (
         "Action Bottleneck Bound BudgetReport Evidence Experiment GroundTruth LevelSummary Need OperatorSummary OverheadSummary "
         "PartitionSummary RunnerUp Shrink StageSummary Tried WallShares Where"
@@ -168,21 +172,22 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "BackendUnavailable", "Basis", "BenchReport", "Benchmark", "Better",
-    "Blobs", "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial",
-    "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "Cost", "CounterTrack", "Counters",
-    "CriticalPath", "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "Evaluate", "EventCount", "Evidence", "Excluded",
+    "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "BackendUnavailable", "Basis", "BenchReport", "Benchmark", "Better", "Blobs",
+    "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial", "ChangedKey",
+    "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "Cost", "CounterTrack", "Counters", "CriticalPath", "Device",
+    "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "ErrorGroup", "ErrorSummary", "Evaluate", "EventCount", "Evidence", "Excluded",
     "Experiment", "Facts", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph",
     "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency",
-    "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LeftOut", "LevelRecord", "LevelSummary", "Link",
-    "Links", "MacArray", "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour", "NotComparable", "Op", "OpTable",
-    "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary", "Parameter",
-    "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Pause", "Placement", "PluginError", "Port", "Precision",
-    "Predicted", "Prediction", "PredictionReport", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow",
-    "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "RankUse", "ReadError",
-    "ReadReport", "Recording", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series", "SeriesSet",
-    "Setting", "Shrink", "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness",
-    "System", "SystemState", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference",
-    "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "Units", "Unstable", "Untried", "UsageError", "Verdict", "Wait",
-    "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where", "Workload", "parse_budget", "product", "quotient", "total",
+    "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord",
+    "LevelSummary", "Link", "Links", "MacArray", "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour", "NotComparable", "Op",
+    "OpTable", "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary",
+    "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Pause", "Placement", "PluginError", "Port",
+    "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile",
+    "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "RankUse",
+    "ReadError", "ReadReport", "Recording", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series",
+    "SeriesSet", "Setting", "Shrink", "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable",
+    "Steadiness", "System", "SystemState", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference",
+    "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "Units", "Unstable", "Untried", "UsageError", "ValidationReport",
+    "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where", "Workload", "WorstCase", "parse_budget", "product", "quotient",
+    "total",
 ]  # fmt: skip

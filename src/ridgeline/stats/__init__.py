@@ -17,6 +17,7 @@ from .quantile import (
     quantile_interval,
     refusal,
 )
+from .ranking import kendall, ranks, spearman
 from .robust import (
     block_medians,
     hodges_lehmann_shift,
@@ -35,7 +36,8 @@ from .tail import TailEffect, tail_effect
 __all__ = [
     "LEAST_STEADY", "ChangePoint", "Effect", "History", "Level", "Look", "QuantileInterval", "Segment", "Statistic", "TailEffect", "block_medians",
     "clustered_quantile_interval", "detectable_of", "detectable_ratio", "effect", "has_levelled", "history", "hodges_lehmann_shift", "interval_ranks",
-    "least_processes", "levels", "looks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples", "moves_one_way",
-    "noise_floor", "paired_ratio", "process_quantiles", "processes_needed", "quantile_bound", "quantile_interval", "rank_sum_p_value",
-    "ratio_of_medians", "refusal", "segments", "share_quantity", "steady_start", "tail_effect", "theil_sen_slope", "wilson_interval",
+    "kendall", "least_processes", "levels", "looks", "mad", "mad_sigma", "median_interval", "median_pairwise_distance", "minimum_samples",
+    "moves_one_way", "noise_floor", "paired_ratio", "process_quantiles", "processes_needed", "quantile_bound", "quantile_interval",
+    "rank_sum_p_value", "ranks", "ratio_of_medians", "refusal", "segments", "share_quantity", "spearman", "steady_start", "tail_effect",
+    "theil_sen_slope", "wilson_interval",
 ]  # fmt: skip

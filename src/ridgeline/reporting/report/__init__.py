@@ -2,5 +2,6 @@
 
 from .document import MOST_BYTES, html_report, run_report
 from .inline import inline
+from .validated import validation_chart, validation_report_html
 
-__all__ = ["MOST_BYTES", "html_report", "inline", "run_report"]
+__all__ = ["MOST_BYTES", "html_report", "inline", "run_report", "validation_chart", "validation_report_html"]

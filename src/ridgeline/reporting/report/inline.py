@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ridgeline.core import BenchReport, Comparison, Device, Diagnosis, DoctorReport, Run
+from ridgeline.core import BenchReport, Comparison, Device, Diagnosis, DoctorReport, Run, ValidationReport
 
 from ..bench_page import bench_page
 from ..blocks import block_html
@@ -10,17 +10,18 @@ from ..comparison_page import comparison_page
 from ..diagnosis_page import page
 from ..page import Page
 from ..pages import doctor_page, probe_page, run_page
+from ..validation_page import validation_page
 from .limits import bounded
 from .markup import Markup, join, tag, text
 
 __all__ = ["inline"]
 
 # A cell is a glance: the headline and these sections open, the others behind a click.
-_OPEN = frozenset({"Verdict", "What to do", "Device", "Machine", "Run"})
+_OPEN = frozenset({"Verdict", "What to do", "Device", "Machine", "Run", "Errors"})
 _SIGNS = {"bad": "▲", "good": "✓", "unsure": "?", "plain": "·"}
 
 
-def inline(noun: Diagnosis | Run | Device | DoctorReport | Comparison | BenchReport) -> str:
+def inline(noun: Diagnosis | Run | Device | DoctorReport | Comparison | BenchReport | ValidationReport) -> str:
     """The fragment of a result: its headline, what to do, and the rest to be unfolded."""
     found = _page(noun)
     sections = [(section.title, Markup("".join(block_html(block) for block in section.blocks))) for section in found.sections]
@@ -32,7 +33,7 @@ def inline(noun: Diagnosis | Run | Device | DoctorReport | Comparison | BenchRep
     )
 
 
-def _page(noun: Diagnosis | Run | Device | DoctorReport | Comparison | BenchReport) -> Page:
+def _page(noun: Diagnosis | Run | Device | DoctorReport | Comparison | BenchReport | ValidationReport) -> Page:
     match noun:
         case Diagnosis():
             return page(bounded(noun)[0])
@@ -46,5 +47,7 @@ def _page(noun: Diagnosis | Run | Device | DoctorReport | Comparison | BenchRepo
             return comparison_page(noun)
         case BenchReport():
             return bench_page(noun)
+        case ValidationReport():
+            return validation_page(noun)
         case _:
             return doctor_page(noun)
