@@ -21,12 +21,12 @@
 #define LONGEST_NS (INT64_C(1) << 60)
 #define EXACT_US (UINT64_C(1) << 42)
 #define LONGEST_NUMBER 40
-#define LONGEST_LANE 1024
+#define LONGEST_ORIGIN 1024
 
 struct row {
     int64_t ts, dur, id, external_id, correlation, old_external_id, correlation_id, graph, bytes, size, sequence, record;
     double occupancy;
-    int32_t lane, name, bp, device, stream, shapes, types, concrete, wait_stream, sync_kind;
+    int32_t origin, name, bp, device, stream, shapes, types, concrete, wait_stream, sync_kind;
     int32_t begin, end, odd; /* `odd`: what is not said by the columns, as below */
 };
 
@@ -45,12 +45,12 @@ struct scan {
     int fine[2], large[2]; /* of ts and dur: whether there are more than three places, and numbers that a double may not hold */
 };
 
-enum kind { LANE, TEXT, TIME, WHOLE, NUMBER, SCALAR, SCOPE, LOCAL, ARGS, RAW };
+enum kind { ORIGIN, TEXT, TIME, WHOLE, NUMBER, SCALAR, SCOPE, LOCAL, ARGS, RAW };
 
 struct field {
     const char *name;
     uint8_t length, kind;
-    uint16_t place; /* LANE: which part of the lane; TIME: 0 ts, 1 dur; else the offset in the row */
+    uint16_t place; /* ORIGIN: which part of the origin; TIME: 0 ts, 1 dur; else the offset in the row */
 };
 
 #define FIELD(name, kind, place) {name, sizeof name - 1, kind, place}
@@ -58,9 +58,18 @@ struct field {
 
 /* By length. */
 static const struct field of_event[] = {
-    FIELD("ph", LANE, 0),   IN_ROW("ts", TIME, ts),   IN_ROW("id", WHOLE, id), IN_ROW("bp", TEXT, bp),         FIELD("cat", LANE, 1),
-    FIELD("pid", LANE, 2),  FIELD("tid", LANE, 3),    IN_ROW("dur", TIME, dur), FIELD("id2", LOCAL, 0),          IN_ROW("name", TEXT, name),
-    FIELD("args", ARGS, 0), FIELD("scope", SCOPE, 0),
+    FIELD("ph", ORIGIN, 0),
+    IN_ROW("ts", TIME, ts),
+    IN_ROW("id", WHOLE, id),
+    IN_ROW("bp", TEXT, bp),
+    FIELD("cat", ORIGIN, 1),
+    FIELD("pid", ORIGIN, 2),
+    FIELD("tid", ORIGIN, 3),
+    IN_ROW("dur", TIME, dur),
+    FIELD("id2", LOCAL, 0),
+    IN_ROW("name", TEXT, name),
+    FIELD("args", ARGS, 0),
+    FIELD("scope", SCOPE, 0),
 };
 
 static const struct field of_args[] = {
@@ -251,7 +260,7 @@ static int args_of(struct scan *scan, struct row *row)
         const struct field *field = find(of_args, COUNT(of_args), key);
         char *place = field != NULL ? (char *)row + field->place : NULL;
         int taken;
-        switch (field != NULL ? field->kind : LANE) {
+        switch (field != NULL ? field->kind : ORIGIN) {
         case WHOLE:
             taken = whole_of(scan, row, ODD_ARGUMENT, (int64_t *)place);
             break;
@@ -291,16 +300,16 @@ static int local_of(struct json *json)
 }
 
 /* Phase, category, process and thread as one text, with a byte in between that no JSON text has. */
-static int lane_of(struct scan *scan, const struct slice lane[4], int32_t *out)
+static int origin_of(struct scan *scan, const struct slice origin[4], int32_t *out)
 {
-    char joined[LONGEST_LANE];
+    char joined[LONGEST_ORIGIN];
     size_t length = 0;
     for (int i = 0; i < 4; i++) {
-        if (length + lane[i].length + 1 > sizeof joined)
+        if (length + origin[i].length + 1 > sizeof joined)
             return 0;
-        if (lane[i].length)
-            memcpy(joined + length, lane[i].at, lane[i].length);
-        length += lane[i].length;
+        if (origin[i].length)
+            memcpy(joined + length, origin[i].at, origin[i].length);
+        length += origin[i].length;
         joined[length++] = 0;
     }
     *out = texts_number(scan->texts, joined, length);
@@ -308,12 +317,12 @@ static int lane_of(struct scan *scan, const struct slice lane[4], int32_t *out)
 }
 
 /* The value of a field of an event. */
-static int field_of(struct scan *scan, const struct field *field, struct row *row, struct slice lane[4])
+static int field_of(struct scan *scan, const struct field *field, struct row *row, struct slice origin[4])
 {
     struct slice slice;
     switch (field->kind) {
-    case LANE:
-        return scalar(&scan->json, &lane[field->place]);
+    case ORIGIN:
+        return scalar(&scan->json, &origin[field->place]);
     case TIME:
         return time_of(scan, field->place != offsetof(struct row, ts), (int64_t *)((char *)row + field->place));
     case TEXT:
@@ -336,7 +345,7 @@ static int field_of(struct scan *scan, const struct field *field, struct row *ro
 static int event_of(struct scan *scan, struct row *row)
 {
     struct json *json = &scan->json;
-    struct slice key, lane[4] = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
+    struct slice key, origin[4] = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
     unsigned seen = 0;
     *row = nothing;
     json_blanks(json);
@@ -354,7 +363,7 @@ static int event_of(struct scan *scan, struct row *row)
                 continue;
             }
             unsigned bit = 1u << (field - of_event);
-            if ((seen & bit) || !field_of(scan, field, row, lane))
+            if ((seen & bit) || !field_of(scan, field, row, origin))
                 return 0;
             seen |= bit;
         } while (expect(json, ','));
@@ -362,7 +371,7 @@ static int event_of(struct scan *scan, struct row *row)
             return 0;
     }
     row->end = (int32_t)(json->at - scan->begin);
-    return lane_of(scan, lane, &row->lane);
+    return origin_of(scan, origin, &row->origin);
 }
 
 /* A row for each event up to the end of the array or of the text; their number, −1 for a text that is not plain, −2 with an exception. */

@@ -27,7 +27,7 @@ def scan(text: bytes | str) -> list[dict[str, Any]] | None:
     found = scanner.scan(data[1:], len(data) - 1)
     if found is None:
         return None
-    texts = ("lane", "name", "bp", "device", "stream", "shapes", "types", "concrete", "wait_stream", "sync_kind")
+    texts = ("origin", "name", "bp", "device", "stream", "shapes", "types", "concrete", "wait_stream", "sync_kind")
     return [
         {name: (scanner.text(row[name]) if row[name] >= 0 else None) if name in texts else row[name].item() for name in ROW.names or ()}
         for row in np.frombuffer(found[0], ROW)
@@ -43,11 +43,11 @@ def test_a_row_says_what_the_event_says() -> None:
     first, second = scan(text) or [{}, {}]
     assert first == {
         "ts": -1500, "dur": 2001, "id": ABSENT, "external_id": 5, "correlation": -3, "old_external_id": ABSENT, "correlation_id": ABSENT, "graph": 0,
-        "bytes": 8, "size": ABSENT, "sequence": 4, "record": ABSENT, "occupancy": 37.5, "lane": b'"X"\0"kernel"\x000\x007\0',
+        "bytes": 8, "size": ABSENT, "sequence": 4, "record": ABSENT, "occupancy": 37.5, "origin": b'"X"\0"kernel"\x000\x007\0',
         "name": b'"gemm \\u0041"', "bp": None, "device": b"0", "stream": b'"7"', "shapes": b"[[1, 2],[]]", "types": None, "concrete": None,
         "wait_stream": b"9", "sync_kind": b'"Event Sync"', "begin": 1, "end": text.index(" ,\n") - 1, "odd": 2,
     }  # fmt: skip
-    assert (second["ts"], second["dur"], second["lane"], second["name"]) == (-(2**63), -(2**63), b"\0\0\0\0", None)
+    assert (second["ts"], second["dur"], second["origin"], second["name"]) == (-(2**63), -(2**63), b"\0\0\0\0", None)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_where_it_answers_a_decoder_does_too_and_says_the_same(seed: int) -> Non
     assert len(decoded) == len(json.loads(text)) == len(found[0]) // ROW.itemsize
     for event, row in zip(decoded, np.frombuffer(found[0], ROW), strict=True):
         assert [_value(scanner, number) for number in (row["name"],)] == [event.name]
-        lane = [msgspec.json.decode(part) if part else None for part in scanner.text(row["lane"])[:-1].split(b"\0")]
-        assert lane == [event.ph, event.cat, event.pid, event.tid]
+        origin = [msgspec.json.decode(part) if part else None for part in scanner.text(row["origin"])[:-1].split(b"\0")]
+        assert origin == [event.ph, event.cat, event.pid, event.tid]
         for time, ns in ((event.ts, row["ts"]), (event.dur, row["dur"])):
             assert ns == (-(2**63) if time == ABSENT else round(time * 1000) if isinstance(time, float) else 1000 * int(time or 0))
         again = decode_events(b"[" + bytes(text[1 + row["begin"] : 1 + row["end"]]) + b"]")[0]

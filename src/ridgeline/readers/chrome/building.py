@@ -19,12 +19,13 @@ from ridgeline.core.timeline import DEVICE_WORK, CounterTrack, Marks, Timeline
 from ridgeline.core.timeline import Links as TimelineLinks
 from ridgeline.core.units import format_quantity
 
-from .columns import Columns, Slot
+from .columns import Columns
 from .events import ABSENT
 from .flows import Spans
 from .kineto import CLASSES, KIND, kind_of_name
 from .launches import FLOW, SIGNAL, WAIT, Links, Recorded, event_waits, linked
 from .matching import Groups
+from .origins import Slot
 from .pairs import Marked, paired
 from .times import LONGEST_NS
 from .tracks import Lane, lanes_of

@@ -1,4 +1,4 @@
-"""Decoded events, block by block, to columns: what is kept of each phase, with names and lanes interned.
+"""Decoded events, block by block, to columns: what is kept of each phase, with names and origins interned.
 
 This module decides what of an event is kept. Nothing of a block outlives it but numbers in arrays and each distinct text once, so that memory is that
 of the columns. What the columns mean together (pairs, links, lanes) is left to `pairs`, `flows`, `launches` and `building`.
@@ -18,81 +18,19 @@ from ridgeline.core import ReadError
 from .arguments import Arguments, Given
 from .events import ABSENT, EMPTY, Args, Event
 from .interning import TOO_LONG, Grown, Names, as_text, finite
-from .kineto import FOUND, REPEATED, Class, class_of
+from .kineto import REPEATED
+from .origins import GROUP, OURS, Origin, Origins, Slots, device_slot
 from .stream import Block
 from .times import ABSENT_NS, WRONG_NS
 
-__all__ = ["Columns", "Slot"]
+__all__ = ["Columns"]
 
-_PHASES = {
-    "X": "span", "B": "begin", "E": "end", "b": "begin_async", "e": "end_async", "n": "mark", "S": "begin_async", "F": "end_async",
-    "T": "mark", "p": "mark", "i": "mark", "I": "mark", "R": "mark", "s": "flow_start", "t": "flow_step", "f": "flow_end", "C": "counter",
-    "M": "metadata",
-}  # fmt: skip
-GROUPS = (*dict.fromkeys(_PHASES.values()), "ignored")
-_GROUP = {group: number for number, group in enumerate(GROUPS)}
-_FOUND = "found"
 #: Phase → what is said of events that are left out.
 _UNUSED = {
-    "N": "objects", "D": "objects", "O": "objects", "P": "samples", "": "no phase", _FOUND: "findings, gaps and the path that ridgeline wrote",
+    "N": "objects", "D": "objects", "O": "objects", "P": "samples", "": "no phase", OURS: "findings, gaps and the path that ridgeline wrote",
 }  # fmt: skip
-_UNIT = re.compile(r"^([A-Z]+) (\d+)$")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,80}")
-_STREAM = re.compile(r"^stream\s*#?\s*(?=\d)", re.IGNORECASE)
 Ints = NDArray[np.int64]
-
-
-class Slot(msgspec.Struct, frozen=True, gc=False):
-    """Where an event lies before its track has a name: `where` as in `kineto.Class` or `async`, and what identifies it there."""
-
-    where: str
-    process: str
-    thread: str
-    device: str = ""
-    unit: str = ""
-
-
-class _Lane:
-    """What all events of one phase, category, process and thread have in common."""
-
-    def __init__(self, key: tuple[Any, Any, Any, Any], columns: Columns) -> None:
-        phase, category, process, thread = key
-        self.group = _GROUP[_PHASES.get(phase, "ignored") if isinstance(phase, str) else "ignored"]
-        self.category = as_text(category)
-        self.ignored = _FOUND if self.category in FOUND else as_text(phase)[:20]
-        if self.category in FOUND:
-            self.group = _GROUP["ignored"]
-        self.process = as_text(process)
-        self.thread = as_text(thread)
-        self.too_long = max(len(self.category), len(self.process), len(self.thread)) > columns.most_characters
-        known = class_of(category)
-        self.known = known is not None and category not in (None, "")
-        self.cls: Class = known or _OTHER
-        self.on_host = self.cls.where in ("thread", "ranges")
-        self.slot = columns.slot(Slot(self.cls.where if self.on_host else "thread", self.process, self.thread))
-        if self.group in (_GROUP["begin_async"], _GROUP["end_async"]):
-            self.slot = columns.slot(Slot("async", self.process, self.category))
-
-
-_OTHER = class_of("") or Class("other")
-
-
-class _Lanes(dict[tuple[Any, Any, Any, Any], int]):
-    def __init__(self, columns: Columns) -> None:
-        super().__init__()
-        self.all: list[_Lane] = []
-        self._columns = columns
-
-    def __missing__(self, key: tuple[Any, Any, Any, Any]) -> int:
-        self.all.append(_Lane(key, self._columns))
-        number = self[key] = len(self.all) - 1
-        return number
-
-
-class _Slots(dict[Slot, int]):
-    def __missing__(self, slot: Slot) -> int:
-        number = self[slot] = len(self)
-        return number
 
 
 class _CounterEvent(msgspec.Struct, gc=False):
@@ -120,10 +58,10 @@ class Columns:
     def __init__(self, name_characters: int, events: int, file: str) -> None:
         self.names = Names(name_characters)
         self.arguments = Arguments(self.names)
-        self.slots = _Slots()
-        self.lanes = _Lanes(self)
+        self.slots = Slots()
+        self.origins = Origins(self.slots, name_characters)
         self.spans = {name: Grown(dtype) for name, dtype in _SPANS.items()}
-        self.points = {group: {name: Grown(dtype) for name, dtype in _POINTS.items()} for group in GROUPS}
+        self.points = {group: {name: Grown(dtype) for name, dtype in _POINTS.items()} for group in GROUP}
         self.counters: dict[tuple[str, str, str], tuple[list[int], list[float]]] = {}
         self.processes: dict[str, str] = {}
         self.threads: dict[tuple[str, str], str] = {}
@@ -137,10 +75,6 @@ class Columns:
         self._most = events
         self.most_characters = name_characters
         self._file = file
-
-    def slot(self, slot: Slot) -> int:
-        """The number of a slot."""
-        return self.slots[slot]
 
     def exclude(self, reason: str, place: str, events: int = 1, total_s: float = 0.0) -> None:
         """Count what is in no column."""
@@ -160,37 +94,37 @@ class Columns:
         self.events += len(block)
         if self.events > self._most:
             raise ReadError(f"at most {self._most} events", found=f"{self._file}, which has more", remedy="record less, or raise the limit")
-        lanes = self.lanes
-        lane = events.lanes(lanes)
-        groups = np.array([each.group for each in lanes.all], np.int8)[lane]
+        origins = self.origins
+        origin = events.origins(origins)
+        groups = np.array([each.group for each in origins.all], np.int8)[origin]
         name = events.names(self.names)
-        name[np.array([each.too_long for each in lanes.all], np.bool_)[lane]] = TOO_LONG
+        name[np.array([each.too_long for each in origins.all], np.bool_)[origin]] = TOO_LONG
         start = events.times("ts")
         timed = self._timed(block, groups, name, start)
-        present = np.bincount(groups[timed], minlength=len(GROUPS))
-        for group, number in _GROUP.items():
+        present = np.bincount(groups[timed], minlength=len(GROUP))
+        for group, number in GROUP.items():
             if present[number]:
                 rows = np.flatnonzero(timed & (groups == number))
-                self._taken(group, block, rows, lane, name, start)
+                self._taken(group, block, rows, origin, name, start)
 
-    def _taken(self, group: str, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
+    def _taken(self, group: str, block: Block, rows: Ints, origin: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
         if group == "span":
-            self._spans(block, rows, lane[rows], name[rows], start[rows])
+            self._spans(block, rows, origin[rows], name[rows], start[rows])
         elif group == "metadata":
-            # Some recorders write the same again and again: the last of each lane and name is what holds.
-            _, last = np.unique((lane[rows].astype(np.int64) << 32 | name[rows])[::-1], return_index=True)
+            # Some recorders write the same again and again: the last of each origin and name is what holds.
+            _, last = np.unique((origin[rows].astype(np.int64) << 32 | name[rows])[::-1], return_index=True)
             for event in block.events.at(np.sort(rows[len(rows) - 1 - last])):
                 self._metadata(event)
         elif group == "counter":
             self._counters(block, rows, start)
         elif group == "ignored":
-            self._ignored(block, rows, lane[rows])
+            self._ignored(block, rows, origin[rows])
         else:
-            self._points(group, block, rows, lane[rows], name[rows], start[rows])
+            self._points(group, block, rows, origin[rows], name[rows], start[rows])
 
     def _timed(self, block: Block, groups: NDArray[np.int8], name: NDArray[np.int32], start: Ints) -> NDArray[np.bool_]:
         """Which events have what they need; the others are counted."""
-        needless = (groups == _GROUP["metadata"]) | (groups == _GROUP["ignored"])
+        needless = (groups == GROUP["metadata"]) | (groups == GROUP["ignored"])
         if not ((start <= WRONG_NS).any() or (name == TOO_LONG).any()):
             self.whole_us = self.whole_us and not (start % 1000).any()
             return np.ones(len(start), np.bool_)
@@ -206,17 +140,17 @@ class Columns:
         if len(rows):
             self.exclude(reason, "" if reason in self.excluded else block.place(int(rows[0])), len(rows))
 
-    def _ignored(self, block: Block, rows: Ints, lane: NDArray[np.int32]) -> None:
+    def _ignored(self, block: Block, rows: Ints, origin: NDArray[np.int32]) -> None:
         phases: dict[str, list[int]] = {}
-        for row, number in zip(rows.tolist(), lane.tolist(), strict=True):
-            phases.setdefault(self.lanes.all[number].ignored, []).append(row)
+        for row, number in zip(rows.tolist(), origin.tolist(), strict=True):
+            phases.setdefault(self.origins.all[number].ignored, []).append(row)
         for phase, found in phases.items():
             what = _UNUSED.get(phase, f"phase {phase!r}, which is not known")
             self._count(what, block, np.array(found))
 
     # ── spans ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _spans(self, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
+    def _spans(self, block: Block, rows: Ints, origin: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
         duration = block.events.times("dur")[rows]
         sound = duration >= 0
         if not sound.all():
@@ -226,39 +160,39 @@ class Columns:
                 ("negative duration", (duration < 0) & (duration > WRONG_NS)),
             ):
                 self._count(reason, block, rows[bad])
-            rows, lane, name, start, duration = rows[sound], lane[sound], name[sound], start[sound], duration[sound]
+            rows, origin, name, start, duration = rows[sound], origin[sound], name[sound], start[sound], duration[sound]
         if len(rows):
-            self._kept(block, rows, lane, name, start, duration)
+            self._kept(block, rows, origin, name, start, duration)
 
-    def _kept(self, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints, duration: Ints) -> None:
+    def _kept(self, block: Block, rows: Ints, origin: NDArray[np.int32], name: NDArray[np.int32], start: Ints, duration: Ints) -> None:
         first = self.spans["start"].size
         self.whole_us = self.whole_us and not (duration % 1000).any()
-        lanes = self.lanes.all
-        slot = np.array([each.slot for each in lanes], np.int32)[lane]
-        cls = np.array([each.cls.number for each in lanes], np.int8)[lane]
-        self.known = self.known or any(lanes[each].known for each in np.flatnonzero(np.bincount(lane)).tolist())
-        wanted = np.flatnonzero(np.array([each.cls.args for each in lanes], np.bool_)[lane])
+        origins = self.origins.all
+        slot = np.array([each.slot for each in origins], np.int32)[origin]
+        cls = np.array([each.cls.number for each in origins], np.int8)[origin]
+        self.known = self.known or any(origins[each].known for each in np.flatnonzero(np.bincount(origin)).tolist())
+        wanted = np.flatnonzero(np.array([each.cls.args for each in origins], np.bool_)[origin])
         if len(wanted):
-            self._arguments(block.events.arguments(rows[wanted]), wanted, lane, slot, first)
+            self._arguments(block.events.arguments(rows[wanted]), wanted, origin, slot, first)
         for column, values in (("start", start), ("duration", duration), ("name", name), ("slot", slot), ("cls", cls), ("event", rows + block.index)):
             self.spans[column].add(values)
 
-    def _arguments(self, args: Given, wanted: Ints, lane: NDArray[np.int32], slot: NDArray[np.int32], first: int) -> None:
+    def _arguments(self, args: Given, wanted: Ints, origin: NDArray[np.int32], slot: NDArray[np.int32], first: int) -> None:
         rows = wanted + first
         self.arguments.take(args, rows)
-        beside = np.array([not each.on_host for each in self.lanes.all], np.bool_)[lane[wanted]]
+        beside = np.array([not each.on_host for each in self.origins.all], np.bool_)[origin[wanted]]
         chosen = np.flatnonzero(beside)
         if len(chosen):
             of_device = args.at(chosen)
             self.arguments.take_device(of_device, rows[chosen])
-            slot[wanted[chosen]] = self._device_slots(of_device, lane[wanted[chosen]])
+            slot[wanted[chosen]] = self._device_slots(of_device, origin[wanted[chosen]])
 
-    def _device_slots(self, args: Given, lane: NDArray[np.int32]) -> NDArray[np.int32]:
-        found, which = args.queues(lane)
+    def _device_slots(self, args: Given, origin: NDArray[np.int32]) -> NDArray[np.int32]:
+        found, which = args.queues(origin)
         out = []
         for number, device, stream in found:
-            own = self.lanes.all[number]
-            slot = self.slots[_device_slot(own, device, stream)]
+            own = self.origins.all[number]
+            slot = self.slots[device_slot(own, device, stream)]
             if own.cls.where == "queue":
                 self.queues.setdefault((own.process, own.thread), slot)
             out.append(slot)
@@ -266,53 +200,53 @@ class Columns:
 
     # ── everything else ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _points(self, group: str, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
-        lanes = self.lanes.all
+    def _points(self, group: str, block: Block, rows: Ints, origin: NDArray[np.int32], name: NDArray[np.int32], start: Ints) -> None:
+        origins = self.origins.all
         if group.startswith("flow"):
             # PyTorch draws an arrow for each launch, which correlations already tell.
-            own = ~np.array([each.category in REPEATED for each in lanes], np.bool_)[lane]
-            rows, lane, name, start = rows[own], lane[own], name[own], start[own]
+            own = ~np.array([each.category in REPEATED for each in origins], np.bool_)[origin]
+            rows, origin, name, start = rows[own], origin[own], name[own], start[own]
             if not len(rows):
                 return
-        own_thread = np.array([each.slot for each in lanes], np.int32)[lane]
+        own_thread = np.array([each.slot for each in origins], np.int32)[origin]
         slot = own_thread.copy()
-        beside = np.flatnonzero(np.array([not each.on_host for each in lanes], np.bool_)[lane]) if group == "begin" else rows[:0]
+        beside = np.flatnonzero(np.array([not each.on_host for each in origins], np.bool_)[origin]) if group == "begin" else rows[:0]
         if len(beside):
-            slot[beside] = self._device_slots(block.events.arguments(rows[beside]), lane[beside])
+            slot[beside] = self._device_slots(block.events.arguments(rows[beside]), origin[beside])
         if group.startswith("flow") or group.endswith("async"):
-            key = 2 * self._keys(block, rows, lane, name if group.startswith("flow") else np.full(len(rows), ABSENT))
+            key = 2 * self._keys(block, rows, origin, name if group.startswith("flow") else np.full(len(rows), ABSENT))
             if group == "flow_end":
                 key += block.events.enclosing(rows)
         else:
             key = own_thread.astype(np.int64)
         points = self.points[group]
-        cls = np.array([each.cls.number for each in lanes], np.int8)[lane]
-        self.known = self.known or any(lanes[each].known for each in np.flatnonzero(np.bincount(lane)).tolist())
+        cls = np.array([each.cls.number for each in origins], np.int8)[origin]
+        self.known = self.known or any(origins[each].known for each in np.flatnonzero(np.bincount(origin)).tolist())
         for column, values in (("time", start), ("name", name), ("slot", slot), ("cls", cls), ("event", rows + block.index), ("key", key)):
             points[column].add(values)
 
-    def _keys(self, block: Block, rows: Ints, lane: NDArray[np.int32], name: NDArray[Any]) -> Ints:
+    def _keys(self, block: Block, rows: Ints, origin: NDArray[np.int32], name: NDArray[Any]) -> Ints:
         """The number of what each event belongs to, shape (k,)."""
         identifiers = block.events.identifiers(rows)
         if identifiers is None:
-            each = zip(block.events.at(rows), lane.tolist(), name.tolist(), strict=True)
-            return np.array([self._key(event, self.lanes.all[number], text) for event, number, text in each], np.int64)
-        keys, categories = self.keys, [each.category for each in self.lanes.all]
-        plain = zip(lane.tolist(), identifiers, name.tolist(), strict=True)
+            each = zip(block.events.at(rows), origin.tolist(), name.tolist(), strict=True)
+            return np.array([self._key(event, self.origins.all[number], text) for event, number, text in each], np.int64)
+        keys, categories = self.keys, [each.category for each in self.origins.all]
+        plain = zip(origin.tolist(), identifiers, name.tolist(), strict=True)
         return np.array([keys.setdefault((categories[number], value, "", "", text), len(keys)) for number, value, text in plain], np.int64)
 
-    def _key(self, event: Event, lane: _Lane, name: int) -> int:
+    def _key(self, event: Event, origin: Origin, name: int) -> int:
         """What an async event or a flow belongs to: by category and identifier, by process where that is local, and of a flow by its name."""
         value: Any = event.id
         process = ""
         if event.id2 is not None:
             value = event.id2.everywhere
             if value is None:
-                value, process = event.id2.local, lane.process
+                value, process = event.id2.local, origin.process
         if type(value) is not int or value == ABSENT:
             text = as_text(value)
             value = int(text) if _WHOLE.fullmatch(text) else text
-        key = (lane.category, value, "" if event.scope is None else as_text(event.scope), process, name)
+        key = (origin.category, value, "" if event.scope is None else as_text(event.scope), process, name)
         return self.keys.setdefault(key, len(self.keys))
 
     def _metadata(self, event: Event) -> None:
@@ -348,13 +282,3 @@ _POINTS = {"time": np.int64, "name": np.int32, "slot": np.int32, "cls": np.int8,
 def _counted(event: Event) -> str:
     """What a counter is called: several of one name are told apart by their identifiers."""
     return f"{as_text(event.name)} {as_text(event.id)}".strip()
-
-
-def _device_slot(lane: _Lane, device: Any, stream: Any) -> Slot:
-    """Device and stream as the arguments say them; where they do not, the process is the device and the thread the stream."""
-    device = as_text(device) or lane.process
-    stream = as_text(stream) if lane.cls.unit != "MTIA" else ""
-    known = _UNIT.match(device)
-    # Words are a name, such as that of a device of one rank in a file of ours.
-    unit, number = known.groups() if known else ("" if " " in device else lane.cls.unit, device)
-    return Slot(lane.cls.where, "", _STREAM.sub("", stream or lane.thread), number, unit)

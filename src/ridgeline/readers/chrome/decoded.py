@@ -35,9 +35,9 @@ class Decoded:
     def __len__(self) -> int:
         return len(self._events)
 
-    def lanes(self, lanes: dict[tuple[Any, Any, Any, Any], int]) -> Ints32:
+    def origins(self, origins: dict[tuple[Any, Any, Any, Any], int]) -> Ints32:
         """The number of each event's phase, category, process and thread, shape (n,)."""
-        return np.array([lanes[(event.ph, event.cat, event.pid, event.tid)] for event in self._events], np.int32)
+        return np.array([origins[(event.ph, event.cat, event.pid, event.tid)] for event in self._events], np.int32)
 
     def names(self, names: Names) -> Ints32:
         """The number of each event's name, shape (n,)."""
@@ -113,10 +113,10 @@ class Listed:
         texts = b"\0".join([getattr(each, field) for each in self._args]).split(b"\0")
         return np.fromiter(map(raws.__getitem__, texts), np.int64, len(texts))
 
-    def queues(self, lane: Ints32) -> tuple[list[tuple[int, Any, Any]], Ints]:
-        """The different (lane, device, stream) in the order in which they appear, and which of them each event has, shape (k,)."""
+    def queues(self, origin: Ints32) -> tuple[list[tuple[int, Any, Any]], Ints]:
+        """The different (origin, device, stream) in the order in which they appear, and which of them each event has, shape (k,)."""
         numbers: dict[tuple[int, Any, Any], int] = {}
-        each = zip(lane.tolist(), self._args, strict=True)
+        each = zip(origin.tolist(), self._args, strict=True)
         which = [numbers.setdefault((number, args.device, args.stream), len(numbers)) for number, args in each]
         return list(numbers), np.array(which, np.int64)
 

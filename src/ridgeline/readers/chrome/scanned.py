@@ -22,7 +22,7 @@ from .interning import Names, Raws
 __all__ = ["Scanned", "Texts"]
 
 _WIDE = ("ts", "dur", "id", "external_id", "correlation", "old_external_id", "correlation_id", "graph", "bytes", "size", "sequence", "record")
-_TEXTS = ("lane", "name", "bp", "device", "stream", "shapes", "types", "concrete", "wait_stream", "sync_kind")
+_TEXTS = ("origin", "name", "bp", "device", "stream", "shapes", "types", "concrete", "wait_stream", "sync_kind")
 #: `struct row` of scan.c: times in ns, identifiers and amounts, numbers of texts (−1 for none), bytes of the event in the text, and what is not
 #: said by the columns: `_ODD_ARGUMENT`, `_ODD_IDENTIFIER`.
 ROW = np.dtype(
@@ -80,14 +80,14 @@ class Scanned:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def lanes(self, lanes: dict[tuple[Any, Any, Any, Any], int]) -> Ints32:
-        """As `Decoded.lanes`."""
+    def origins(self, origins: dict[tuple[Any, Any, Any, Any], int]) -> Ints32:
+        """As `Decoded.origins`."""
 
         def number_of(raw: bytes) -> int:
             phase, category, process, thread = map(_value, raw[:-1].split(b"\0"))
-            return lanes[(phase, category, process, thread)]
+            return origins[(phase, category, process, thread)]
 
-        return self._texts.meant("lane", self._rows["lane"], number_of).astype(np.int32)
+        return self._texts.meant("origin", self._rows["origin"], number_of).astype(np.int32)
 
     def names(self, names: Names) -> Ints32:
         """As `Decoded.names`."""
@@ -182,16 +182,16 @@ class Rowed:
         """As `Listed.raws`."""
         return self._texts.meant("text", self._rows[field], raws.__getitem__)
 
-    def queues(self, lane: Ints32) -> tuple[list[tuple[int, Any, Any]], Ints]:
+    def queues(self, origin: Ints32) -> tuple[list[tuple[int, Any, Any]], Ints]:
         """As `Listed.queues`."""
         device, stream = self._rows["device"].astype(np.int64), self._rows["stream"]
         pair = np.unique(device << 32 | (stream + 1), return_inverse=True)[1]
-        keys, first, which = np.unique(lane.astype(np.int64) << 32 | pair, return_index=True, return_inverse=True)
+        keys, first, which = np.unique(origin.astype(np.int64) << 32 | pair, return_index=True, return_inverse=True)
         order = np.argsort(first)
         place = np.empty(len(keys), np.int64)
         place[order] = np.arange(len(keys))
         at = first[order].tolist()
-        found = [(int(lane[row]), self._one("device", row), self._one("stream", row)) for row in at]
+        found = [(int(origin[row]), self._one("device", row), self._one("stream", row)) for row in at]
         return found, place[which]
 
     def _one(self, field: str, row: int) -> Any:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ridgeline.core.timeline import Track
 
-from .columns import Columns, Slot
+from .columns import Columns
 from .kineto import KIND
+from .origins import Slot
 
 __all__ = ["Lane", "lanes_of"]
 
