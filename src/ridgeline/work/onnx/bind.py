@@ -17,6 +17,7 @@ from ridgeline.core.graph import Dim
 from .fold import Known, fold
 from .model import DTYPES, SMALL, Model, bodies, checked
 from .node import Value
+from .stand_in import stand_in
 
 __all__ = ["Bound", "bind"]
 
@@ -24,8 +25,6 @@ __all__ = ["Bound", "bind"]
 _ROUNDS = 40
 #: Elements of a vector that the inference may follow one by one.
 _LONGEST_FOLLOWED = 65_536
-#: Operators of which onnx's inference makes nothing; their result has the shape and type of what comes first.
-_NOT_INFERRED = ("GroupNormalization", "MeanVarianceNormalization")
 
 
 class Bound:
@@ -57,8 +56,8 @@ def bind(model: Model, shapes: Mapping[str, tuple[int, ...] | int], constants: M
     shadow.CopyFrom(model)
     _bind_inputs(shadow.graph, shapes, constants)
     _hoist(shadow.graph)
+    stand_in(shadow)
     _forget_recorded(shadow.graph)
-    _stand_in(shadow.graph)
     # Before version 4 every initialiser must be an input as well; those that folding adds are not.
     shadow.ir_version = max(shadow.ir_version, 8)
     known: Known = dict(_arrays(constants))
@@ -165,17 +164,6 @@ def _forget_recorded(graph: Any) -> None:
     for node in graph.node:
         for _, body in bodies(node):
             _forget_recorded(body)
-
-
-def _stand_in(graph: Any) -> None:
-    """Put an operator of the same shapes in the place of those that the inference knows nothing of, so that it does not end there."""
-    for node in graph.node:
-        if node.op_type in _NOT_INFERRED and node.domain in ("", "ai.onnx"):
-            node.op_type = "Relu"
-            del node.input[1:]
-            del node.attribute[:]
-        for _, body in bodies(node):
-            _stand_in(body)
 
 
 def _share(graph: Any, known: Known) -> None:
