@@ -6,7 +6,7 @@ integer arithmetic that computes shapes at run time (`fold`), so that a Reshape 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from .model import DTYPES, SMALL, Model, bodies, checked
 from .node import Value
 from .stand_in import stand_in
 
-__all__ = ["Bound", "bind"]
+__all__ = ["Bound", "bind", "bind_inputs"]
 
 # A shape that is computed from a shape that is computed …: each link takes a round. Real models take under twenty.
 _ROUNDS = 40
@@ -54,7 +54,7 @@ def bind(model: Model, shapes: Mapping[str, tuple[int, ...] | int], constants: M
     """
     shadow = type(model)()
     shadow.CopyFrom(model)
-    _bind_inputs(shadow.graph, shapes, constants)
+    bind_inputs(shadow.graph, shapes, constants)
     _hoist(shadow.graph)
     stand_in(shadow)
     _forget_recorded(shadow.graph)
@@ -90,7 +90,17 @@ def _content(array: Any) -> tuple[float, ...] | None:
     return tuple(array.ravel().tolist()) if array is not None and array.size <= SMALL else None
 
 
-def _bind_inputs(graph: Any, shapes: Mapping[str, tuple[int, ...] | int], constants: Mapping[str, Value]) -> None:
+def bind_inputs(graph: Any, shapes: Mapping[str, tuple[int, ...] | int], constants: Container[str]) -> None:
+    """Write the given numbers into the inputs of a main graph.
+
+    Args:
+        graph: `onnx.GraphProto`; changed.
+        shapes: as for `bind`.
+        constants: names of inputs that are none because an initialiser stands for them.
+
+    Raises:
+        UsageError: as for `bind`.
+    """
     inputs = {value.name: value for value in graph.input if value.name not in constants}
     symbols = {dim.dim_param for value in inputs.values() for dim in value.type.tensor_type.shape.dim if dim.dim_param}
     numbers: dict[str, int] = {}
