@@ -16,7 +16,7 @@ import os
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from ridgeline.core import BackendUnavailable, Graph, ReadError
+from ridgeline.core import BackendUnavailable, Graph, ReadError, RidgelineError
 from ridgeline.machine import Limits, Worker, read_machine, scratch_folder, software_versions
 from ridgeline.work.onnx import bind_inputs, graph
 
@@ -96,7 +96,7 @@ def optimise_here(path: str, shapes: dict[str, list[int] | int], fixed: bool) ->
         os.symlink(os.devnull, folder / _WEIGHTS)
         try:
             runtime.InferenceSession(_fixed(path, bound) if fixed else path, _options(runtime, path, written), providers=["CPUExecutionProvider"])
-        except (ReadError, BackendUnavailable):
+        except RidgelineError:
             raise
         except Exception as error:  # each release of the runtime has its own set of exception classes
             raise why_not(path, error) from error
