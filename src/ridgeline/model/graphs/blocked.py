@@ -168,7 +168,7 @@ def _scaled(layout: _Layout, part: Part) -> bool:
         return False
     if part.kind == "Mul" and layout.net.shape(constants[0]) not in ((shape[1], 1, 1), (1, shape[1], 1, 1)):
         return False
-    part.attributes = {"group": "convolution", "groups": str(shape[1])}
+    part.attributes, part.work = {"group": "convolution", "groups": str(shape[1])}, ("convolution", "fma", 2.0)
     filters = layout.net.tensor(constants[0], f"{constants[0]}/blocked", (shape[1], 1, 1, 1))
     layout.put(part, _DOMAIN + "Conv", [layout.named(source), filters, *constants[1:]])
     return True

@@ -1,6 +1,6 @@
 """What a runtime makes of a graph before it runs it: which operators become one kernel, which are gone, and which it adds.
 
-This module decides which rules a runtime applies and in which order; the rules are in `rules`, `patterns`, `quantised`, `blocked` and `chains`. Where
+This module decides which rules a runtime applies and in which order; the rules are in `rules`, `shaping`, `patterns`, `quantised`, `blocked` and `chains`. Where
 onnxruntime is at hand it says the same itself, and exactly (`ridgeline.targets.onnx_optimised`); this is for where it is not, and for runtimes
 that do not tell. What depends on values that a graph does not hold (equal constants, the numbers of a pattern) is taken as exporters write it.
 Source: onnxruntime/core/optimizer/graph_transformer_utils.cc, release 1.32; for compilers of PyTorch, torch/_inductor/scheduler.py, release 2.13.
@@ -32,6 +32,7 @@ from .rules import (
     scaled_products,
     transposed_products,
 )
+from .shaping import computed_reshapes, decided_branches, flattened_gemm, reshape_chains, slices
 
 __all__ = ["RUNTIMES", "Fused", "fused"]
 
@@ -71,13 +72,20 @@ def fused(graph: Graph, runtime: str = "onnxruntime", *, block: int = 16, fixed:
 def _onnxruntime(net: Net, block: int, fixed: bool) -> None:
     common(net)
     constants(net, fixed)
-    no_operation(net)
+    if fixed:
+        decided_branches(net)
+    no_operation(net, fixed)
+    slices(net)
+    computed_reshapes(net)
     for _ in range(3):  # a factor behind a normalisation, and a summand behind that
         batch_norm(net)
         per_channel(net)
     common(net)
     quantised(net)
     gemm(net)
+    if fixed:
+        flattened_gemm(net)
+    reshape_chains(net)
     gelu(net)
     layer_norm(net)
     dynamic_products(net)

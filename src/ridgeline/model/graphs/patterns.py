@@ -36,7 +36,7 @@ def gelu(net: Net) -> None:
             continue
         chain = _halved(net, source, one, product)
         if chain is not None:
-            part.kind, part.work = _MS + "Gelu", ("elementwise", "erf")
+            part.kind, part.work = _MS + "Gelu", ("elementwise", "erf", 1.0)
             net.absorb(part, [scaled, one, *chain], [source], chain[-1].outputs)
 
 
@@ -75,7 +75,7 @@ def quick_gelu(net: Net) -> None:
             inner = None
         elif inner is None or inner.kind != "Mul" or source not in inner.inputs or not net.single(_other(inner, source)):
             continue
-        part.kind, part.work = _MS + "QuickGelu", ("elementwise", "exp")
+        part.kind, part.work = _MS + "QuickGelu", ("elementwise", "exp", 1.0)
         net.absorb(part, [product, *([inner] if inner is not None else [])], [source], product.outputs)
 
 
@@ -85,7 +85,7 @@ def layer_norm(net: Net) -> None:
         if part.kind == "Sqrt" and (found := _normalised(net, part)) is not None:
             lead, others, inputs, result = found
             lead.kind = "LayerNormalization" if len(inputs) == 3 else "SimplifiedLayerNormalization"
-            lead.work = ("normalisation", "reduce")
+            lead.work = ("normalisation", "reduce", 1.0)
             lead.attributes = {"axis": "-1"}
             net.absorb(lead, others, inputs, [result])
 
@@ -149,5 +149,16 @@ def skip_layer_norm(net: Net) -> None:
             continue
         shapes = [net.shape(name) for name in added.inputs]
         if shapes[0] is not None and len(shapes[0]) == 3 and shapes[0] == shapes[1] and not any(map(net.constant, added.inputs)):
-            part.kind, part.work = _MS + kinds[part.kind], ("normalisation", "reduce")
-            net.absorb(part, [added], [*added.inputs, *part.inputs[1:]], part.outputs)
+            part.kind, part.work = _MS + kinds[part.kind], ("normalisation", "reduce", 1.0)
+            rows = [(position, row) for position in (0, 1) if (row := _row(net, net.maker(added.inputs[position]), added)) is not None]
+            inputs, extra = [*added.inputs, *part.inputs[1:]], list[str]()
+            for position, row in rows[:1]:
+                inputs[position] = row.inputs[0]
+                extra = [*([""] if len(inputs) < 4 else []), row.inputs[1]]
+            net.absorb(part, [added, *(row for _, row in rows[:1])], [*inputs, *extra], part.outputs)
+
+
+def _row(net: Net, part: Part | None, reader: Part) -> Part | None:
+    """The sum with a constant row, for this reader alone."""
+    fits = part is not None and part.kind == "Add" and net.only_reader(part) is reader
+    return part if fits and part is not None and net.constant(part.inputs[1]) and len(net.shape(part.inputs[1]) or ()) == 1 else None

@@ -20,8 +20,8 @@ Shape = tuple[int, ...]
 class Part:
     """An operator while it is rewritten.
 
-    `op`: the one that leads it; `members`: names of all operators of the original graph in it, in their order; `work`: group and engine where the
-    whole does other work than the one that leads it, as many operations as its result has elements.
+    `op`: the one that leads it; `members`: names of all operators of the original graph in it, in their order; `work`: group, engine and
+    operations for each element of the result, where the whole does other work than the one that leads it.
     """
 
     __slots__ = ("attributes", "inputs", "kind", "members", "op", "outputs", "place", "work")
@@ -31,7 +31,7 @@ class Part:
         self.inputs, self.outputs = list(op.inputs), list(op.outputs)
         self.attributes = dict(op.attributes)
         self.members = [op.name]
-        self.work: tuple[str, Engine] | None = None
+        self.work: tuple[str, Engine, float] | None = None
 
     @property
     def result(self) -> str:
@@ -181,10 +181,12 @@ class Net:
         if part.kind == op.kind and tuple(part.inputs) == op.inputs and tuple(part.outputs) == op.outputs:
             return msgspec.structs.replace(op, attributes=part.attributes)
         flop, engine, reason = op.flop, op.engine, op.reason
+        if "+" in part.kind:
+            part.attributes["lead"] = op.kind
         if part.work is not None:
-            part.attributes["group"], engine = part.work
+            part.attributes["group"], engine, each = part.work
             elements = self._elements(part.result)
-            flop, reason = elements, "" if elements is not None else "the shape of its result is not known"
+            flop, reason = (None, "the shape of its result is not known") if elements is None else (each * elements, "")
         return msgspec.structs.replace(
             op, kind=part.kind, inputs=tuple(part.inputs), outputs=tuple(part.outputs), attributes=part.attributes, flop=flop, engine=engine,
             reason=reason, read_bytes=self._bytes(part.inputs), write_bytes=self._bytes(part.outputs),

@@ -40,8 +40,8 @@ def constants(net: Net, fixed: bool) -> None:
             net.drop(part)
 
 
-def no_operation(net: Net) -> None:
-    """Drop what hands its first operand on: the same type, the whole of it, or a copy."""
+def no_operation(net: Net, fixed: bool = False) -> None:
+    """Drop what hands its first operand on: the same type, the whole of it, or a copy; at the end of a body only where that is `fixed`."""
     for part in net.parts:
         kind = part.kind
         if not part.inputs or not part.inputs[0] or len(part.outputs) > 1 and any(net.readers(name) for name in part.outputs[1:]):
@@ -49,9 +49,11 @@ def no_operation(net: Net) -> None:
         before, after = net.shape(part.inputs[0]), net.shape(part.result)
         whole = before is not None and before == after
         same_type = kind == "Cast" and net.tensors[part.inputs[0]].dtype == net.tensors[part.result].dtype
-        by_constant = kind in ("Slice", "Expand") and whole and all(net.constant(name) for name in part.inputs[1:] if name)
-        # A result of the graph that is an input of it must stay a copy.
-        copied = net.is_end(part.result) and net.maker(part.inputs[0]) is None
+        by_constant = kind in ("Expand", "Slice") and whole and all(net.constant(name) for name in part.inputs[1:] if name)
+        # onnxruntime looks for slices that are written as "to the end", as exporters do along one axis.
+        by_constant = by_constant and (kind == "Expand" or net.shape(part.inputs[1]) == (1,))
+        # A result of the graph or of a body that comes from outside must stay a copy.
+        copied = (net.is_end(part.result) and net.maker(part.inputs[0]) is None) or not (fixed or net.readers(part.result) or net.is_end(part.result))
         if (kind in ("Identity", "Dropout") or same_type or by_constant) and not copied:
             net.drop(part, instead=part.inputs[0])
 
@@ -175,22 +177,28 @@ def gemm_activation(net: Net, *, kind: str = "com.microsoft:FusedGemm") -> None:
 
 
 def transposed_products(net: Net) -> None:
-    """Read an operand the other way round where a transpose of its last two dimensions made it."""
-    for part in net.parts:
-        for position, side in enumerate("AB") if part.kind in ("MatMul", "com.microsoft:FusedMatMul") else ():
-            turned = net.maker(part.inputs[position])
-            if turned is None or turned.kind != "Transpose" or not _last_two(turned.attributes.get("perm", "")):
-                continue
-            if net.tensors[turned.result].dtype != "float32" or part.attributes.get(f"trans{side}") == "1":
-                continue
+    """Read an operand the other way round where a transpose of its last two dimensions, or of the first and the batch, made it."""
+    for part, position, side in [(part, position, side) for part in net.parts if part.kind == "MatMul" for position, side in enumerate("AB")]:
+        turned = net.maker(part.inputs[position])
+        found = _turned(turned.attributes.get("perm", "")) if turned is not None and turned.kind == "Transpose" else ()
+        if turned is not None and found and net.tensors[turned.result].dtype == "float32":
             _reads_instead(net, part, position, turned)
-            part.kind, part.attributes[f"trans{side}"] = "com.microsoft:FusedMatMul", "1"
+            part.kind = "com.microsoft:FusedMatMul"
+            part.attributes.update({name.format(side): "1" for name in found})
 
 
-def _last_two(order: str) -> bool:
+def _turned(order: str) -> tuple[str, ...]:
+    """Attributes of a product that reads an operand without this transpose: of its last two dimensions, or of the batch in between."""
     axes = order.split(",")
-    expected = [str(axis) for axis in range(len(axes))]
-    return len(axes) > 1 and axes == [*expected[:-2], expected[-1], expected[-2]]
+    named = [str(axis) for axis in range(len(axes))]
+    if len(axes) < 2:
+        return ()
+    turns = {
+        (*named[:-2], named[-1], named[-2]): ("trans{}",),
+        (*named[1:-1], named[0], named[-1]): ("transBatch{}",) if len(axes) > 2 else (),
+        (*named[1:-1], named[-1], named[0]): ("trans{}", "transBatch{}") if len(axes) > 2 else ("trans{}",),
+    }
+    return turns.get(tuple(axes), ())
 
 
 def _reads_instead(net: Net, part: Part, position: int, maker: Part) -> None:
