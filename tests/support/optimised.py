@@ -107,7 +107,8 @@ def residual() -> onnx.ModelProto:
     found = b.add("Relu", b.add("Add", inner, found))
     inner = b.norm(b.conv(b.add("Relu", b.norm(b.conv(found, 64, 32, bias=False), 32)), 32, 96, bias=False), 96)
     found = b.add("Relu", b.add("Add", inner, b.norm(b.conv(found, 64, 96, 1, bias=False), 96)))
-    found = b.add("Concat", b.conv(found, 96, 32, 1), b.conv(found, 96, 48), b.add("AveragePool", found, kernel_shape=[2, 2], strides=[1, 1], pads=[0, 0, 1, 1]), axis=1)
+    pooled = b.add("AveragePool", found, kernel_shape=[2, 2], strides=[1, 1], pads=[0, 0, 1, 1])
+    found = b.add("Concat", b.conv(found, 96, 32, 1), b.conv(found, 96, 48), pooled, axis=1)
     found = b.add("Resize", found, "", b.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest", coordinate_transformation_mode="asymmetric",
                   nearest_mode="floor")  # fmt: skip
     found = b.add("Flatten", b.add("GlobalAveragePool", b.conv(found, 176, 40)))

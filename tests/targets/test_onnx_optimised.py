@@ -10,13 +10,12 @@ import pytest
 onnx = pytest.importorskip("onnx", reason="onnx, which makes the models, is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime, which optimises the models, is not installed")
 
-from support.onnx_models import model, tensor  # noqa: E402
-from support.optimised import MODELS, optimise_and_run  # noqa: E402
-
 from ridgeline.core import Graph, ReadError, TargetFailed, UsageError  # noqa: E402
 from ridgeline.machine import Limits  # noqa: E402
 from ridgeline.targets.onnx_optimised import optimised_onnx  # noqa: E402
 from ridgeline.work.onnx import graph  # noqa: E402
+from support.onnx_models import model, tensor  # noqa: E402
+from support.optimised import MODELS, optimise_and_run  # noqa: E402
 
 
 def saved(name: str, folder: Path) -> str:

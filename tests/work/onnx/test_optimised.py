@@ -8,10 +8,9 @@ import pytest
 
 pytest.importorskip("onnxruntime", reason="onnxruntime, which optimises the models, is not installed")
 
-from support.optimised import MODELS, Executed, Shape, optimise_and_run  # noqa: E402
-
-from ridgeline.core import Graph, Op  # noqa: E402
-from ridgeline.work.onnx import graph  # noqa: E402
+from ridgeline.core import Graph, Op
+from ridgeline.work.onnx import graph
+from support.optimised import MODELS, Executed, Shape, optimise_and_run
 
 
 def differences(found: Graph, executed: list[Executed]) -> list[str]:

@@ -34,7 +34,7 @@ def blocked_layout(net: Net, block: int) -> None:
     layout = _Layout(net, block)
     for part in net.parts:
         change = _CHANGES.get(part.kind)
-        if change is None or not change(layout, part):
+        if change is None or layout.image(part.result) is None or not change(layout, part):
             layout.bring_back(part)
     layout.end()
 
@@ -116,16 +116,16 @@ class _Layout:
 
 
 def _reorder(kind: str, source: str, result: str) -> Part:
-    op = Op(name=f"{result}/{kind}", kind=_DOMAIN + kind, inputs=(), outputs=(), flop=0.0, attributes={"group": "movement"})
-    part = Part(op)
-    part.inputs, part.outputs, part.members = [source], [result], []
+    group = {"group": "movement"}
+    part = Part(Op(name=f"{result}/{kind}", kind=_DOMAIN + kind, inputs=(source,), outputs=(result,), flop=0.0, attributes=group))
+    part.members = []
     return part
 
 
 def _conv(layout: _Layout, part: Part) -> bool:
     net, image = layout.net, layout.image(part.inputs[0])
     weight = net.shape(part.inputs[1])
-    if image is None or weight is None or len(weight) != 4 or layout.image(part.result) is None or len(part.inputs) > 3:
+    if image is None or weight is None or len(weight) != 4 or len(part.inputs) > 3:
         return False
     if not all(net.constant(name) for name in part.inputs[1:] if name):
         return False
@@ -230,8 +230,12 @@ def _upsample(layout: _Layout, part: Part) -> bool:
     before, after = layout.image(part.inputs[0]), layout.image(part.result)
     if before is None or after is None or not layout.within(part.inputs[0]) or not layout.whole(part.inputs[0]):
         return False
-    nearest = part.attributes.get("mode", "nearest") == "nearest" and part.attributes.get("coordinate_transformation_mode", "asymmetric") == "asymmetric"
-    if not nearest or before[1] != after[1] or any(large % small for small, large in zip(before[2:], after[2:], strict=True)):
+    given, plain = part.attributes, {"mode": "nearest", "coordinate_transformation_mode": "asymmetric"}
+    if (
+        any(given.get(name, text) != text for name, text in plain.items())
+        or before[1] != after[1]
+        or any(large % small for small, large in zip(before[2:], after[2:], strict=True))
+    ):
         return False
     layout.put(part, _DOMAIN + "Upsample", [layout.names[part.inputs[0]]])
     return True

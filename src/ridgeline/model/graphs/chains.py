@@ -1,8 +1,8 @@
 """Pointwise operators that become one kernel with each other, or with the operator in front of them.
 
 This module decides for compilers that generate kernels and for accelerators that finish a result before it leaves; what libraries do is in `rules`.
-Source: torch/_inductor/scheduler.py, release 2.13 (a pointwise consumer is generated with its producer unless that is a library's); for accelerators the
-usual output stage: scale, sum, activation.
+Source: torch/_inductor/scheduler.py, release 2.13 (a pointwise consumer is generated with its producer unless that is a library's); for
+accelerators the usual output stage: scale, sum, activation.
 """
 
 from __future__ import annotations

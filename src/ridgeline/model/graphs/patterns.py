@@ -1,8 +1,8 @@
 """Functions that exporters write in small operators and runtimes compute in one: GELU, x · sigmoid(x), layer normalisation.
 
 As `rules`; this module holds the patterns that are more than one operator behind another.
-Source: onnxruntime/core/optimizer (gelu_fusion.cc, bias_gelu_fusion.cc, quick_gelu_fusion.cc, layer_norm_fusion.cc, skip_layer_norm_fusion.cc), release
-1.32.
+Source: onnxruntime/core/optimizer (gelu_fusion.cc, bias_gelu_fusion.cc, quick_gelu_fusion.cc, layer_norm_fusion.cc, skip_layer_norm_fusion.cc),
+release 1.32.
 """
 
 from __future__ import annotations

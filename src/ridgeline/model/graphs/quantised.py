@@ -46,4 +46,3 @@ def _unread(net: Net) -> None:
     for part in list(net.parts):
         if part.kind == "DequantizeLinear" and not net.readers(part.result) and not net.is_end(part.result):
             net.drop(part)
-

@@ -16,6 +16,14 @@ __all__ = ["Net", "Part"]
 
 Shape = tuple[int, ...]
 
+# Before the kind of an operator that has fewer operands than its kind: no rule may look at it.
+_ODD = "\0"
+_FEWEST = {
+    "Conv": 2, "Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Pow": 2, "Sum": 2, "MatMul": 2, "Gemm": 2, "MatMulInteger": 2, "QuantizeLinear": 2,
+    "DequantizeLinear": 2, "Expand": 2, "Slice": 2, "LayerNormalization": 2, "BatchNormalization": 5, "Constant": 0,
+    "com.microsoft:FusedConv": 2, "com.microsoft:FusedMatMul": 2,
+}  # fmt: skip
+
 
 class Part:
     """An operator while it is rewritten.
@@ -27,7 +35,8 @@ class Part:
     __slots__ = ("attributes", "inputs", "kind", "members", "op", "outputs", "place", "work")
 
     def __init__(self, op: Op, place: float = 0.0) -> None:
-        self.op, self.kind, self.place = op, op.kind, place
+        odd = sum(map(bool, op.inputs[: _FEWEST.get(op.kind, 1)])) < _FEWEST.get(op.kind, 1) or not all(op.outputs[:1]) or not op.outputs
+        self.op, self.kind, self.place = op, _ODD * odd + op.kind, place
         self.inputs, self.outputs = list(op.inputs), list(op.outputs)
         self.attributes = dict(op.attributes)
         self.members = [op.name]
@@ -45,6 +54,8 @@ class Net:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self.tensors = {tensor.name: tensor for tensor in graph.tensors}
+        for name in {name for op in graph.ops for name in (*op.inputs, *op.outputs)} - self.tensors.keys():
+            self.tensors[name] = Tensor(name=name, shape=None, dtype="")
         self._ends = set(graph.outputs)
         self._parts = {id(part): part for place, op in enumerate(graph.ops) for part in (Part(op, place),)}
         self._maker: dict[str, Part] = {}
@@ -178,9 +189,11 @@ class Net:
 
     def _op(self, part: Part) -> Op:
         op = part.op
-        if part.kind == op.kind and tuple(part.inputs) == op.inputs and tuple(part.outputs) == op.outputs:
+        part.kind = part.kind.removeprefix(_ODD)
+        if part.members == [op.name] and part.kind == op.kind and tuple(part.inputs) == op.inputs and tuple(part.outputs) == op.outputs:
             return msgspec.structs.replace(op, attributes=part.attributes)
         flop, engine, reason = op.flop, op.engine, op.reason
+        view = part.attributes.get("group") == "view"
         if "+" in part.kind:
             part.attributes["lead"] = op.kind
         if part.work is not None:
@@ -189,7 +202,7 @@ class Net:
             flop, reason = (None, "the shape of its result is not known") if elements is None else (each * elements, "")
         return msgspec.structs.replace(
             op, kind=part.kind, inputs=tuple(part.inputs), outputs=tuple(part.outputs), attributes=part.attributes, flop=flop, engine=engine,
-            reason=reason, read_bytes=self._bytes(part.inputs), write_bytes=self._bytes(part.outputs),
+            reason=reason, read_bytes=0 if view else self._bytes(part.inputs), write_bytes=0 if view else self._bytes(part.outputs),
         )  # fmt: skip
 
     def _elements(self, name: str) -> float | None:

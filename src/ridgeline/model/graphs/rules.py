@@ -1,7 +1,7 @@
 """Rewriting rules of graph optimisers: what is computed before the run, and what is joined to the operator in front of it or behind.
 
-This module says each rule once (patterns of many operators are in `patterns`); which of them a runtime applies, and in which order, is in `fusion`. A graph knows no values: a pattern is told by its
-operators, its shapes and which operands are constants, so that a chain of GELU with other numbers in it would be taken for one.
+This module says each rule once (patterns of many operators are in `patterns`); which of them a runtime applies, and in which order, is in `fusion`. A
+graph knows no values: a pattern is told by its operators, its shapes and which operands are constants.
 Source: onnxruntime/core/optimizer (conv_bn_fusion.cc, conv_mul_fusion.cc, conv_add_fusion.cc, conv_activation_fusion.cc, gemm_activation_fusion.cc,
 matmul_add_fusion.cc, matmul_transpose_fusion.cc, matmul_scale_fusion.cc, dynamic_quantize_matmul_fusion.cc), release 1.32.
 """
@@ -44,7 +44,7 @@ def no_operation(net: Net, fixed: bool = False) -> None:
     """Drop what hands its first operand on: the same type, the whole of it, or a copy; at the end of a body only where that is `fixed`."""
     for part in net.parts:
         kind = part.kind
-        if not part.inputs or not part.inputs[0] or len(part.outputs) > 1 and any(net.readers(name) for name in part.outputs[1:]):
+        if not part.inputs or not part.inputs[0] or (len(part.outputs) > 1 and any(net.readers(name) for name in part.outputs[1:])):
             continue
         before, after = net.shape(part.inputs[0]), net.shape(part.result)
         whole = before is not None and before == after

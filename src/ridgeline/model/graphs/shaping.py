@@ -79,9 +79,9 @@ def _dense(net: Net, maker: Part | None, reader: Part) -> bool:
 
 
 def _reshape(source: str, result: str) -> Part:
-    op = Op(name=f"{result}/Reshape", kind="Reshape", flop=0.0, read_bytes=0, write_bytes=0, attributes={"group": "view"})
-    part = Part(op)
-    part.inputs, part.outputs, part.members = [source], [result], []
+    group = {"group": "view"}
+    part = Part(Op(name=f"{result}/Reshape", kind="Reshape", inputs=(source,), outputs=(result,), flop=0.0, attributes=group))
+    part.members = []
     return part
 
 

@@ -229,7 +229,7 @@ def _product(node: Any, place: _Place) -> list[Any] | None:
 
 def _term(letters: str, transposed: int, between: int, matrix: bool) -> str:
     """Dots stand for the batch, which `transBatch` puts between the two others; the inference wants none where there is none."""
-    first, second = letters[::-1] if transposed else letters
+    first, second = (letters[1], letters[0]) if transposed else (letters[0], letters[1])
     batch = "" if matrix else "..."
     return f"{first}{batch}{second}" if between else f"{batch}{first}{second}"
 
@@ -344,7 +344,7 @@ def _padded(name: str, place: _Place) -> int:
     for reader in place.readers(name):
         weights = place.dims.get(reader.input[1], ()) if len(reader.input) > 1 else ()
         if (reader.domain, reader.op_type, reader.input[0]) == (_BLOCKED, "Conv", name) and len(weights) == 4:
-            return weights[1] * _integer(reader, "group", 1)
+            return int(weights[1]) * _integer(reader, "group", 1)
     return 0
 
 
