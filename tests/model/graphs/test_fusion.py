@@ -141,8 +141,10 @@ def test_what_is_no_question_is_refused() -> None:
     assert fused(empty) == Fused(empty, {})
 
 
-_KINDS = """Conv Add Relu Mul MatMul Identity Sigmoid Reshape Transpose Concat BatchNormalization Erf Sqrt MaxPool MatMulInteger DynamicQuantizeLinear
-QuantizeLinear DequantizeLinear Slice Cast If LayerNormalization""".split()
+_KINDS = [
+    "Conv", "Add", "Relu", "Mul", "MatMul", "Identity", "Sigmoid", "Reshape", "Transpose", "Concat", "BatchNormalization", "Erf", "Sqrt", "MaxPool",
+    "MatMulInteger", "DynamicQuantizeLinear", "QuantizeLinear", "DequantizeLinear", "Slice", "Cast", "If", "LayerNormalization",
+]  # fmt: skip
 _OPS = st.lists(st.tuples(st.sampled_from(_KINDS), st.lists(st.integers(0, 9), max_size=5)), max_size=10)
 
 

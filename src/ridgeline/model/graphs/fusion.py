@@ -1,8 +1,9 @@
 """What a runtime makes of a graph before it runs it: which operators become one kernel, which are gone, and which it adds.
 
 This module decides which rules a runtime applies and in which order; the rules are in `rules`, `shaping`, `patterns`, `quantised`, `blocked` and
-`chains`. Where onnxruntime is at hand it says the same itself, and exactly (`ridgeline.targets.onnx_optimised`); this is for where it is not, and for
-runtimes that do not tell. What depends on values that a graph does not hold (equal constants, the numbers of a pattern) is taken as exporters write it.
+`chains`. Where onnxruntime is at hand it says the same itself, and exactly (`ridgeline.targets.onnx_optimised`); this is for where it is not, and
+for runtimes that do not tell. What depends on values that a graph does not hold (equal constants, the numbers of a pattern) is taken as exporters
+write it.
 Source: onnxruntime/core/optimizer/graph_transformer_utils.cc, release 1.32; for compilers of PyTorch, torch/_inductor/scheduler.py, release 2.13.
 """
 
