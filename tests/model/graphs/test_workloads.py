@@ -92,11 +92,10 @@ def test_operands_that_cannot_be(group: str, shapes: list[tuple[int, ...]]) -> N
     assert workload(op, symbolic) == Unknown("the shapes of its operands are not known")
 
 
-def of(kind: str, shapes: list[tuple[int, ...]], out: tuple[int, ...], group: str, constant: int = 0, **attributes: str) -> Workload | Unknown:
-    """The workload of an operator that a runtime writes; an empty shape is an absent operand or a number, the last `constant` ones are weights."""
+def of(kind: str, shapes: list[tuple[int, ...]], out: tuple[int, ...], group: str, **attributes: str) -> Workload | Unknown:
+    """The workload of an operator that a runtime writes; an empty shape is a number."""
     names = [f"t{number}" for number in range(len(shapes))]
-    weights = names[len(names) - constant :]
-    tensors = {name: Tensor(name=name, shape=shape, dtype="float32", constant=name in weights) for name, shape in zip(names, shapes, strict=True)}
+    tensors = {name: Tensor(name=name, shape=shape, dtype="float32") for name, shape in zip(names, shapes, strict=True)}
     tensors["out"] = Tensor(name="out", shape=out, dtype="float32")
     return workload(Op(name="o", kind=kind, inputs=tuple(names), outputs=("out",), attributes={"group": group, **attributes}), tensors)
 
@@ -104,7 +103,8 @@ def of(kind: str, shapes: list[tuple[int, ...]], out: tuple[int, ...], group: st
 MS = "com.microsoft:"
 WRITTEN: list[tuple[str, list[tuple[int, ...]], tuple[int, ...], str, dict[str, str], str, dict[str, int]]] = [
     (MS + "FusedMatMul", [(2, 5, 7), (2, 5, 3)], (2, 7, 3), "matmul", {"transA": "1"}, "gemm", {"m": 7, "n": 3, "k": 5, "batch": 2, "groups": 2}),
-    (MS + "FusedMatMul", [(7, 2, 5), (2, 5, 3)], (2, 7, 3), "matmul", {"transBatchA": "1"}, "gemm", {"m": 7, "n": 3, "k": 5, "batch": 2, "groups": 2}),
+    (MS + "FusedMatMul", [(7, 2, 5), (2, 5, 3)], (2, 7, 3), "matmul", {"transBatchA": "1"}, "gemm",
+     {"m": 7, "n": 3, "k": 5, "batch": 2, "groups": 2}),
     (MS + "FusedMatMul", [(5, 2, 7), (5, 2, 3)], (2, 7, 3), "matmul", {"transA": "1", "transBatchA": "1", "transBatchB": "1"}, "gemm",
      {"m": 7, "n": 3, "k": 5, "batch": 2, "groups": 2}),
     ("QLinearMatMul", [(7, 5), (), (), (5, 3), (), (), (), ()], (7, 3), "matmul", {}, "gemm", {"m": 7, "n": 3, "k": 5}),
@@ -112,8 +112,8 @@ WRITTEN: list[tuple[str, list[tuple[int, ...]], tuple[int, ...], str, dict[str, 
     (MS + "MatMulNBits", [(2, 7, 64), (3, 2, 16), (6,)], (2, 7, 3), "matmul", {"K": "64", "N": "3"}, "gemm", {"m": 14, "n": 3, "k": 64}),
     (MS + "DynamicQuantizeLSTM", [(6, 2, 5), (1, 5, 16), (1, 4, 16)], (6, 1, 2, 4), "matmul", {"hidden_size": "4"}, "recurrent",
      {"steps": 6, "batch": 2, "input": 5, "hidden": 4, "directions": 1, "gates": 4}),
-    (MS + "QLinearConv", [(1, 10, 12, 8), (), (), (16, 8, 3, 3), (), (), (), ()], (1, 8, 10, 16), "convolution", {"channels_last": "1"}, "convolution",
-     {"c": 8, "h": 10, "w": 12, "k": 16, "p": 8, "q": 10, "r": 3, "s": 3}),
+    (MS + "QLinearConv", [(1, 10, 12, 8), (), (), (16, 8, 3, 3), (), (), (), ()], (1, 8, 10, 16), "convolution", {"channels_last": "1"},
+     "convolution", {"c": 8, "h": 10, "w": 12, "k": 16, "p": 8, "q": 10, "r": 3, "s": 3}),
     (MS + "NhwcMaxPool", [(1, 10, 12, 8)], (1, 5, 6, 8), "reduction", {"kernel_shape": "2,2"}, "pooling",
      {"c": 8, "h": 10, "w": 12, "p": 5, "q": 6, "r": 2, "s": 2}),
     (MS + "MultiHeadAttention", [(2, 7, 32), (2, 9, 32), (2, 9, 32)], (2, 7, 32), "attention", {"num_heads": "4"}, "attention",
@@ -150,9 +150,8 @@ def test_packed_attention_is_not_described() -> None:
 
 
 def test_the_sizes_of_optimised_models_give_their_operations() -> None:
-    from support.optimised import MODELS
-
     from ridgeline.model.graphs.fusion import fused
+    from support.optimised import MODELS
 
     for make, shapes in MODELS.values():
         found = fused(graph(make(), shapes)).graph
