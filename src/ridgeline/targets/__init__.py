@@ -32,6 +32,6 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "CommandSample", "DeviceTimer", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin", "TargetSpec", "Transform",
-    "adapter_for", "leave_out_digests", "load_module", "optimised_onnx", "parse_shapes", "parse_target", "prepare", "run_command", "starting_s", "unfinished",
-    "worker_environment",
+    "adapter_for", "leave_out_digests", "load_module", "optimised_onnx", "parse_shapes", "parse_target", "prepare",
+    "run_command", "starting_s", "unfinished", "worker_environment",
 ]  # fmt: skip
