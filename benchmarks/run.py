@@ -29,6 +29,7 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     "work-counters": ("work_counters/run.py", [], []),
+    "optimised-graphs": ("optimised_graphs/run.py", [], []),
     # Made noise, and noise recorded for two minutes; hours of draws in the full run.
     "statistics": ("statistics/run.py", [], ["--full"]),
     # A minute, or an hour: twenty microseconds a pair.

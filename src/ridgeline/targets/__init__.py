@@ -6,6 +6,7 @@ from ridgeline.core.face import lazy_names
 
 if TYPE_CHECKING:
     from .command import run_command, starting_s
+    from .onnx_optimised import optimised_onnx
     from .preparation import prepare
     from .prepared import OnnxFlavour, Prepared, ProcessFlavour, PythonFlavour, TargetPlugin
     from .source import Transform, load_module
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "command": "run_command starting_s",
+    "onnx_optimised": "optimised_onnx",
     "preparation": "prepare",
     "prepared": "OnnxFlavour Prepared ProcessFlavour PythonFlavour TargetPlugin",
     "source": "Transform load_module",
@@ -30,6 +32,6 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "CommandSample", "DeviceTimer", "OnnxFlavour", "Prepared", "ProcessFlavour", "PythonFlavour", "TargetPlugin", "TargetSpec", "Transform",
-    "adapter_for", "leave_out_digests", "load_module", "parse_shapes", "parse_target", "prepare", "run_command", "starting_s", "unfinished",
-    "worker_environment",
+    "adapter_for", "leave_out_digests", "load_module", "optimised_onnx", "parse_shapes", "parse_target", "prepare",
+    "run_command", "starting_s", "unfinished", "worker_environment",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from .source import Transform
 from .spec import TargetSpec
 from .surroundings import model_info
 
-__all__ = ["prepare_onnx", "refuse_size"]
+__all__ = ["load_runtime", "prepare_onnx", "refuse_size", "why_not"]
 
 #: protobuf's limit for one message.
 _LARGEST_BYTES = 2**31 - 1
@@ -42,7 +42,7 @@ def prepare_onnx(spec: TargetSpec, transform: Transform | None = None) -> Prepar
     """
     path = spec.path or ""
     refuse_size(path)
-    runtime = _runtime()
+    runtime = load_runtime()
     threads = spec.threads or read_machine().cpus_usable
     options = _options_maker(runtime, threads)
 
@@ -69,7 +69,12 @@ def prepare_onnx(spec: TargetSpec, transform: Transform | None = None) -> Prepar
     )
 
 
-def _runtime() -> Any:
+def load_runtime() -> Any:
+    """The module onnxruntime.
+
+    Raises:
+        BackendUnavailable: it is not installed.
+    """
     try:
         return import_module("onnxruntime")
     except ImportError as error:
@@ -109,10 +114,11 @@ def _load(runtime: Any, path: str, make: Callable[..., Any]) -> Any:
     try:
         return make()
     except Exception as error:  # as above
-        raise _why_not(path, error) from error
+        raise why_not(path, error) from error
 
 
-def _why_not(path: str, error: Exception) -> ReadError:
+def why_not(path: str, error: Exception) -> ReadError:
+    """What an error of the runtime says about a file, with a remedy."""
     name = os.path.basename(path)
     what = what_it_is(path)
     if what:

@@ -90,3 +90,73 @@ def test_operands_that_cannot_be(group: str, shapes: list[tuple[int, ...]]) -> N
     assert isinstance(workload(op, {}), Unknown)
     symbolic = {name: Tensor(name=name, shape=("batch", 3), dtype="float32") for name in names}
     assert workload(op, symbolic) == Unknown("the shapes of its operands are not known")
+
+
+def of(kind: str, shapes: list[tuple[int, ...]], out: tuple[int, ...], group: str, **attributes: str) -> Workload | Unknown:
+    """The workload of an operator that a runtime writes; an empty shape is a number."""
+    names = [f"t{number}" for number in range(len(shapes))]
+    tensors = {name: Tensor(name=name, shape=shape, dtype="float32") for name, shape in zip(names, shapes, strict=True)}
+    tensors["out"] = Tensor(name="out", shape=out, dtype="float32")
+    return workload(Op(name="o", kind=kind, inputs=tuple(names), outputs=("out",), attributes={"group": group, **attributes}), tensors)
+
+
+MS = "com.microsoft:"
+WRITTEN: list[tuple[str, list[tuple[int, ...]], tuple[int, ...], str, dict[str, str], str, dict[str, int]]] = [
+    (MS + "FusedMatMul", [(2, 5, 7), (2, 5, 3)], (2, 7, 3), "matmul", {"transA": "1"}, "gemm", {"m": 7, "n": 3, "k": 5, "batch": 2, "groups": 2}),
+    (MS + "FusedMatMul", [(7, 2, 5), (2, 5, 3)], (2, 7, 3), "matmul", {"transBatchA": "1"}, "gemm",
+     {"m": 7, "n": 3, "k": 5, "batch": 2, "groups": 2}),
+    (MS + "FusedMatMul", [(5, 2, 7), (5, 2, 3)], (2, 7, 3), "matmul", {"transA": "1", "transBatchA": "1", "transBatchB": "1"}, "gemm",
+     {"m": 7, "n": 3, "k": 5, "batch": 2, "groups": 2}),
+    ("QLinearMatMul", [(7, 5), (), (), (5, 3), (), (), (), ()], (7, 3), "matmul", {}, "gemm", {"m": 7, "n": 3, "k": 5}),
+    (MS + "QGemm", [(7, 5), (), (), (3, 5), (), (), (3,), (), ()], (7, 3), "matmul", {"transB": "1"}, "gemm", {"m": 7, "n": 3, "k": 5}),
+    (MS + "MatMulNBits", [(2, 7, 64), (3, 2, 16), (6,)], (2, 7, 3), "matmul", {"K": "64", "N": "3"}, "gemm", {"m": 14, "n": 3, "k": 64}),
+    (MS + "DynamicQuantizeLSTM", [(6, 2, 5), (1, 5, 16), (1, 4, 16)], (6, 1, 2, 4), "matmul", {"hidden_size": "4"}, "recurrent",
+     {"steps": 6, "batch": 2, "input": 5, "hidden": 4, "directions": 1, "gates": 4}),
+    (MS + "QLinearConv", [(1, 10, 12, 8), (), (), (16, 8, 3, 3), (), (), (), ()], (1, 8, 10, 16), "convolution", {"channels_last": "1"},
+     "convolution", {"c": 8, "h": 10, "w": 12, "k": 16, "p": 8, "q": 10, "r": 3, "s": 3}),
+    (MS + "NhwcMaxPool", [(1, 10, 12, 8)], (1, 5, 6, 8), "reduction", {"kernel_shape": "2,2"}, "pooling",
+     {"c": 8, "h": 10, "w": 12, "p": 5, "q": 6, "r": 2, "s": 2}),
+    (MS + "MultiHeadAttention", [(2, 7, 32), (2, 9, 32), (2, 9, 32)], (2, 7, 32), "attention", {"num_heads": "4"}, "attention",
+     {"batch": 2, "heads": 4, "queries": 7, "keys": 9, "head_size": 8, "kv_heads": 4}),
+    (MS + "SkipLayerNormalization", [(2, 3, 4), (2, 3, 4)], (2, 3, 4), "normalisation", {}, "normalisation", {"rows": 6, "columns": 4}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "shapes", "out", "group", "attributes", "family", "sizes"), WRITTEN)
+def test_operators_that_a_runtime_writes(
+    kind: str, shapes: list[tuple[int, ...]], out: tuple[int, ...], group: str, attributes: dict[str, str], family: str, sizes: dict[str, int]
+) -> None:
+    found = of(kind, shapes, out, group, **attributes)
+    assert isinstance(found, Workload)
+    assert found.kind == family
+    assert {name: found.sizes[name] for name in sizes} == sizes
+    assert all(size == 1 for name, size in found.sizes.items() if name not in sizes), found.sizes
+
+
+def test_the_layout_and_what_is_done_in_the_same_pass_are_said() -> None:
+    found = of("com.microsoft.nchwc:Conv", [(1, 16, 8, 8), (32, 16, 1, 1), (32,), (1, 32, 8, 8)], (1, 32, 8, 8), "convolution", activation="Relu")
+    assert isinstance(found, Workload)
+    assert (found.layout, found.variant) == ("NCHWc", "Conv+Sum+Relu")
+    plain = of(MS + "FusedGemm", [(2, 3), (3, 4), (4,)], (2, 4), "matmul", activation="Tanh")
+    assert isinstance(plain, Workload)
+    assert (plain.layout, plain.variant) == ("", "Gemm+Tanh")
+    packed = of(MS + "MatMulNBits", [(7, 64), (3, 2, 16), (6,)], (7, 3), "matmul", bits="4")
+    assert isinstance(packed, Workload)
+    assert packed.weight_precision == "int4"
+
+
+def test_packed_attention_is_not_described() -> None:
+    assert isinstance(of(MS + "MultiHeadAttention", [(2, 7, 4, 3, 8), (), ()], (2, 7, 32), "attention", num_heads="4"), Unknown)
+
+
+def test_the_sizes_of_optimised_models_give_their_operations() -> None:
+    from ridgeline.model.graphs.fusion import fused
+    from support.optimised import MODELS
+
+    for make, shapes in MODELS.values():
+        found = fused(graph(make(), shapes)).graph
+        for op, each in zip(found.ops, workloads(found), strict=True):
+            if isinstance(each, Workload) and each.kind in ("gemm", "convolution", "recurrent"):
+                flop = float(demand(each.kind, each.sizes).flop)
+                # In the blocked layout the channels that only pad it are executed as well.
+                assert flop >= (op.flop or 0) if each.layout else flop == op.flop, op

@@ -19,7 +19,14 @@ _PRECISION: Mapping[str, Precision] = {
     "uint8": "int8", "int4": "int4", "uint4": "int4",
 }  # fmt: skip
 _SOFTMAX = frozenset(("Softmax", "LogSoftmax", "SOFTMAX", "LOG_SOFTMAX"))
-_POOLING = frozenset(("MaxPool", "AveragePool", "LpPool", "MAX_POOL_2D", "AVERAGE_POOL_2D"))
+_POOLING = frozenset(("MaxPool", "AveragePool", "LpPool", "MAX_POOL_2D", "AVERAGE_POOL_2D", "NhwcMaxPool", "QLinearAveragePool"))
+_LAYER_NORMS = frozenset((
+    "LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization",
+    "EmbedLayerNormalization",
+))  # fmt: skip
+_BLOCKED = "com.microsoft.nchwc"
+# Channels of these stand last.
+_CHANNELS_LAST = "com.ms.internal.nhwc"
 _GATES = {"LSTM": 4, "DynamicQuantizeLSTM": 4, "GRU": 3, "RNN": 1}
 _TRANSPOSED = frozenset(("ConvTranspose", "TRANSPOSE_CONV"))
 _NO_SIZES = "the shapes of its operands are not known"
@@ -70,7 +77,7 @@ def workload(op: Op, tensors: Mapping[str, Tensor]) -> Workload | Unknown:
     shapes = _shapes(op, tensors)
     if shapes is None:
         return Unknown(_NO_SIZES)
-    found = _family(group, op.kind)
+    found = _family(group, _name(op))
     if found is None:
         return Unknown(f"no model knows operators such as {op.kind}")
     kind, sizes_of = found
@@ -78,8 +85,24 @@ def workload(op: Op, tensors: Mapping[str, Tensor]) -> Workload | Unknown:
     if sizes is None or any(size < 1 and name not in _MAY_BE_NONE for name, size in sizes.items()):
         return Unknown(f"the operands of this {op.kind} are not as its kind should have them")
     return Workload(
-        kind=kind, sizes={name: size for name, size in sizes.items() if size > 0}, precision=shapes.precision, variant=op.kind.rpartition(":")[2]
-    )
+        kind=kind, sizes={name: size for name, size in sizes.items() if size > 0}, precision=shapes.precision, variant=_variant(op),
+        weight_precision="int4" if _name(op) == "MatMulNBits" and shapes.attribute("bits", 4) == 4 else None,
+        layout="NCHWc" if op.kind.startswith(_BLOCKED) else "",
+    )  # fmt: skip
+
+
+def _name(op: Op) -> str:
+    """The kind without its domain; of several joined into one, that of the one that leads them."""
+    return op.attributes.get("lead", op.kind).rpartition(":")[2]
+
+
+def _variant(op: Op) -> str:
+    """The function, and what is done to its result in the same pass."""
+    name = op.kind.rpartition(":")[2]
+    if name not in ("Conv", "FusedConv", "FusedGemm"):
+        return name
+    added = "Sum" if name != "FusedGemm" and len(op.inputs) > 3 and op.inputs[3] else ""
+    return "+".join(part for part in (name.removeprefix("Fused"), added, op.attributes.get("activation", "")) if part)
 
 
 _MAY_BE_NONE = frozenset(("constants", "weights", "shared", "window", "causal"))
@@ -108,8 +131,7 @@ def _precision(op: Op, tensors: Mapping[str, Tensor]) -> Precision:
     return "any"
 
 
-def _family(group: str, kind: str) -> tuple[str, Callable[[_Shapes], dict[str, int] | None]] | None:
-    name = kind.rpartition(":")[2]
+def _family(group: str, name: str) -> tuple[str, Callable[[_Shapes], dict[str, int] | None]] | None:
     if name in _SOFTMAX:
         return "softmax", _softmax
     if name in _POOLING:
@@ -123,28 +145,36 @@ def _family(group: str, kind: str) -> tuple[str, Callable[[_Shapes], dict[str, i
 
 
 def _matmul(s: _Shapes) -> dict[str, int] | None:
-    left, right, out = s.inputs[0], s.inputs[1] if len(s.inputs) > 1 else (), s.outputs[0]
+    name = _name(s.op)
+    place = 3 if name in ("QLinearMatMul", "QGemm") else 1  # between them a scale and a zero point
+    left, right, out = s.inputs[0], s.inputs[place] if len(s.inputs) > place else (), s.outputs[0]
     if not left or not right or not out:
         return None
-    if s.op.kind.isupper():  # TFLite's FULLY_CONNECTED has its weights as (n, k); BATCH_MATMUL has none
-        k = right[-1] if s.op.kind == "FULLY_CONNECTED" else left[-1]
-    else:
-        k = left[0] if s.attribute("transA", 0) and len(left) == 2 else left[-1]
+    k = right[-1] if name == "FULLY_CONNECTED" else _inner(s, left)  # TFLite has its weights as (n, k)
     n = out[-1] if len(right) > 1 else 1
     rows = math.prod(out) // n
-    groups = math.prod(right[:-2]) if s.op.kind != "FULLY_CONNECTED" else 1
+    between = s.attribute("transBatchB", 0) and len(right) > 2
+    several = name not in ("FULLY_CONNECTED", "MatMulNBits", "MatMulBnb4", "MatMulFpQ4")  # whose weights are packed
+    groups = math.prod(right[1:-1] if between else right[:-2]) if several else 1
     # Products with one right operand are one product of all their rows, which is how runtimes do them.
     return {"m": rows // groups, "n": n, "k": k, "batch": groups, "groups": groups} if rows % groups == 0 else None
 
 
+def _inner(s: _Shapes, left: tuple[int, ...]) -> int:
+    """The dimension that is summed over; with `transBatchA` the batch stands between it and the rows."""
+    if not s.attribute("transA", 0) or len(left) < 2:
+        return left[-1]
+    return left[0] if s.attribute("transBatchA", 0) else left[-2]
+
+
 def _convolution(s: _Shapes) -> dict[str, int] | None:
-    image, filters, out = s.inputs[0], _filters(s), s.outputs[0]
+    image, filters, out = _channels_second(s, s.inputs[0]), _filters(s), _channels_second(s, s.outputs[0])
     if s.op.kind.isupper():
         return _convolution_of_tflite(s)
     if len(image) < 3 or len(filters) != len(image) or len(out) != len(image):
         return None
     groups = s.attribute("groups", 1)
-    if s.op.kind.rpartition(":")[2] in _TRANSPOSED:
+    if _name(s.op) in _TRANSPOSED:
         # The gradient of a convolution by its image: the same multiply-adds with image and result in each other's place.
         image, out = out, image
     taps = filters[2:]
@@ -152,6 +182,13 @@ def _convolution(s: _Shapes) -> dict[str, int] | None:
         "n": image[0], "c": image[1], "h": math.prod(image[2:-1]), "w": image[-1], "k": out[1], "p": math.prod(out[2:-1]), "q": out[-1],
         "r": math.prod(taps[:-1]), "s": taps[-1], "groups": groups,
     }  # fmt: skip
+
+
+def _channels_second(s: _Shapes, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape as (n, c, …), also of operators that have their channels last."""
+    name = _name(s.op)
+    last = s.attribute("channels_last", 0) or name.startswith("Nhwc") or s.op.kind.startswith(_CHANNELS_LAST)
+    return (shape[0], shape[-1], *shape[1:-1]) if last and len(shape) > 2 else shape
 
 
 def _filters(s: _Shapes) -> tuple[int, ...]:
@@ -194,23 +231,25 @@ def _by_axis(shape: Sequence[int], axis: int) -> dict[str, int] | None:
 
 
 def _normalisation(s: _Shapes) -> dict[str, int] | None:
-    shape = s.inputs[0]
-    weights = sum(len(each) > 0 for each in s.inputs[1:])
-    if s.op.kind.rpartition(":")[2] in ("LayerNormalization", "RMSNormalization", "SkipLayerNormalization", "SimplifiedLayerNormalization"):
+    if _name(s.op) in _LAYER_NORMS:
+        shape = s.outputs[0]
         axis = s.attribute("axis", -1) % max(1, len(shape))
+        weights = sum(len(each) == len(shape) - axis for each, constant in zip(s.inputs[1:], s.constant[1:], strict=True) if constant and each)
         return {"rows": math.prod(shape[:axis]), "columns": math.prod(shape[axis:]), "weights": weights}
+    shape = s.inputs[0]
     # Of a batch, an instance or a group: a statistic for each channel of each image.
     return {"rows": math.prod(shape[:2]), "columns": math.prod(shape[2:]), "weights": 0} if len(shape) > 1 else None
 
 
 def _reduction(s: _Shapes) -> dict[str, int] | None:
     rows = math.prod(s.outputs[0])
-    elements = math.prod(s.inputs[0])
+    # Of several joined into one, the largest operand is what is reduced.
+    elements = max((math.prod(shape) for shape in s.inputs), default=0)
     return {"rows": rows, "columns": elements // rows} if rows and elements >= rows else None
 
 
 def _pooling(s: _Shapes) -> dict[str, int] | None:
-    image, out = s.inputs[0], s.outputs[0]
+    image, out = _channels_second(s, s.inputs[0]), _channels_second(s, s.outputs[0])
     if len(image) < 3 or len(out) != len(image):
         return None
     if s.op.kind.isupper():
@@ -256,12 +295,28 @@ def _recurrent(s: _Shapes) -> dict[str, int] | None:
     if len(s.inputs) < 3 or len(s.inputs[0]) != 3 or len(s.inputs[2]) != 3:
         return None
     steps, batch, width = s.inputs[0]
-    gates = _GATES[s.op.kind.rpartition(":")[2]]
-    return {"steps": steps, "batch": batch, "input": width, "hidden": s.inputs[2][2], "directions": s.inputs[2][0], "gates": gates}
+    name = _name(s.op)
+    # Quantised weights are stored the other way round.
+    hidden = s.inputs[2][1 if name == "DynamicQuantizeLSTM" else 2]
+    return {"steps": steps, "batch": batch, "input": width, "hidden": hidden, "directions": s.inputs[2][0], "gates": _GATES[name]}
+
+
+def _attention(s: _Shapes) -> dict[str, int] | None:
+    """Queries (n, q, heads · size), keys and values (n, k, heads · size); packed forms and past keys are not described."""
+    heads = s.attribute("num_heads", 0)
+    if _name(s.op) != "MultiHeadAttention" or len(s.inputs) < 3 or heads < 1 or any(len(shape) != 3 for shape in s.inputs[:3]) or any(s.inputs[6:]):
+        return None
+    (batch, queries, width), (_, keys, _), (_, _, values) = s.inputs[:3]
+    if width != values or width % heads:
+        return None
+    return {
+        "batch": batch, "heads": heads, "queries": queries, "keys": keys, "head_size": width // heads, "kv_heads": heads,
+        "causal": s.attribute("unidirectional", 0),
+    }  # fmt: skip
 
 
 _GROUPS: Mapping[str, tuple[str, Callable[[_Shapes], dict[str, int] | None]]] = {
     "matmul": ("gemm", _matmul), "convolution": ("convolution", _convolution), "elementwise": ("elementwise", _elementwise),
     "normalisation": ("normalisation", _normalisation), "reduction": ("reduction", _reduction), "movement": ("copy", _copy), "copy": ("copy", _copy),
-    "gather": ("gather", _gather),
+    "gather": ("gather", _gather), "attention": ("attention", _attention),
 }  # fmt: skip

@@ -6,7 +6,7 @@ integer arithmetic that computes shapes at run time (`fold`), so that a Reshape 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,14 @@ from ridgeline.core.graph import Dim
 from .fold import Known, fold
 from .model import DTYPES, SMALL, Model, bodies, checked
 from .node import Value
+from .stand_in import stand_in
 
-__all__ = ["Bound", "bind"]
+__all__ = ["Bound", "bind", "bind_inputs"]
 
 # A shape that is computed from a shape that is computed …: each link takes a round. Real models take under twenty.
 _ROUNDS = 40
 #: Elements of a vector that the inference may follow one by one.
 _LONGEST_FOLLOWED = 65_536
-#: Operators of which onnx's inference makes nothing; their result has the shape and type of what comes first.
-_NOT_INFERRED = ("GroupNormalization", "MeanVarianceNormalization")
 
 
 class Bound:
@@ -55,10 +54,10 @@ def bind(model: Model, shapes: Mapping[str, tuple[int, ...] | int], constants: M
     """
     shadow = type(model)()
     shadow.CopyFrom(model)
-    _bind_inputs(shadow.graph, shapes, constants)
+    bind_inputs(shadow.graph, shapes, constants)
     _hoist(shadow.graph)
+    stand_in(shadow)
     _forget_recorded(shadow.graph)
-    _stand_in(shadow.graph)
     # Before version 4 every initialiser must be an input as well; those that folding adds are not.
     shadow.ir_version = max(shadow.ir_version, 8)
     known: Known = dict(_arrays(constants))
@@ -91,7 +90,17 @@ def _content(array: Any) -> tuple[float, ...] | None:
     return tuple(array.ravel().tolist()) if array is not None and array.size <= SMALL else None
 
 
-def _bind_inputs(graph: Any, shapes: Mapping[str, tuple[int, ...] | int], constants: Mapping[str, Value]) -> None:
+def bind_inputs(graph: Any, shapes: Mapping[str, tuple[int, ...] | int], constants: Container[str]) -> None:
+    """Write the given numbers into the inputs of a main graph.
+
+    Args:
+        graph: `onnx.GraphProto`; changed.
+        shapes: as for `bind`.
+        constants: names of inputs that are none because an initialiser stands for them.
+
+    Raises:
+        UsageError: as for `bind`.
+    """
     inputs = {value.name: value for value in graph.input if value.name not in constants}
     symbols = {dim.dim_param for value in inputs.values() for dim in value.type.tensor_type.shape.dim if dim.dim_param}
     numbers: dict[str, int] = {}
@@ -165,17 +174,6 @@ def _forget_recorded(graph: Any) -> None:
     for node in graph.node:
         for _, body in bodies(node):
             _forget_recorded(body)
-
-
-def _stand_in(graph: Any) -> None:
-    """Put an operator of the same shapes in the place of those that the inference knows nothing of, so that it does not end there."""
-    for node in graph.node:
-        if node.op_type in _NOT_INFERRED and node.domain in ("", "ai.onnx"):
-            node.op_type = "Relu"
-            del node.input[1:]
-            del node.attribute[:]
-        for _, body in bodies(node):
-            _stand_in(body)
 
 
 def _share(graph: Any, known: Known) -> None:

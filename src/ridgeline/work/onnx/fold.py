@@ -16,6 +16,7 @@ import numpy as np
 from ridgeline.core.graph import Dim
 
 from .model import SMALL, bodies
+from .stand_in import MARK
 
 __all__ = ["Known", "fold"]
 
@@ -120,7 +121,7 @@ def _initialise(graph: Any, name: str, array: Any) -> None:
 
 def _evaluate(node: Any, types: TypeTable, known: Known) -> Any:
     """The result of a node of one output, or `None`."""
-    if node.domain not in ("", "ai.onnx") or len(node.output) != 1:
+    if node.domain not in ("", "ai.onnx") or len(node.output) != 1 or node.doc_string == MARK:
         return None
     if node.op_type in ("Shape", "Size"):
         return _about(node, types)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from ridgeline.core import Graph, Op, Tensor
 
 from .bind import Bound, bind
+from .blocked import channels_of, useful
 from .formula import Work
 from .model import Model, load
 from .node import Value
@@ -45,7 +46,8 @@ def graph(model: Model | str | os.PathLike[str], shapes: Mapping[str, tuple[int,
     bound = bind(loaded, shapes or {}, constants)
     nodes = placed(loaded, bound, bound.taken)
     folded = folded_away(nodes)
-    ops = tuple(_op(part, folded) for part in nodes)
+    channels = channels_of(nodes)
+    ops = tuple(_op(part, folded, channels) for part in nodes)
     inputs = tuple(value.name for value in loaded.graph.input if value.name not in constants)
     return Graph(
         name=loaded.graph.name or "model",
@@ -57,12 +59,12 @@ def graph(model: Model | str | os.PathLike[str], shapes: Mapping[str, tuple[int,
     )
 
 
-def _op(part: Placed, folded: set[str]) -> Op:
+def _op(part: Placed, folded: set[str], channels: Mapping[str, int]) -> Op:
     node = part.node
     if node.written and all(value.name in folded for value in node.written):
         work = Work(group="view", reads=(0,), writes=(0,), reason="depends on constants alone: computed before the run")
     else:
-        work = op_work(node)
+        work = useful(node, op_work(node), channels)
     return Op(
         name=part.name,
         kind=node.kind if not node.domain else f"{node.domain}:{node.kind}",
