@@ -33,8 +33,8 @@ FEATURES = (
     "compute", "memory", "near", "compulsory", "waves", "wave-fill", "tile-fill", "split", "depth", "depth-share", "tile-area", "aspect", "batch",
     "length", "aligned",
 )  # fmt: skip
-#: Shapes a block: candidates × shapes should stay in cache.
-_BLOCK = 1024
+#: Candidates × shapes of a block, which should stay in cache.
+_BLOCK = 16384
 _SHARP = 6.0
 _LENGTH_S = 30e-6
 
@@ -130,26 +130,33 @@ def _choices(gpu: GpuSheet, batched: bool, splits: tuple[int, ...]) -> Floats:
 def _fastest(b: Floats, m: Floats, n: Floats, k: Floats, gpu: GpuSheet, batched: bool) -> tuple[_Choice, _Cost]:
     """The candidate of least time for each shape, and its cost."""
     shapes = np.array([b, m, n, k], np.float64)
-    picked = _least(shapes, gpu, _choices(gpu, batched, (1,)))
+    picked, total = _least(shapes, gpu, _choices(gpu, batched, (1,)))
     if not batched:
         tiles = b * np.ceil(n / picked[0]) * np.ceil(m / picked[1])
-        few = np.flatnonzero(tiles < 2.0 * gpu.units)
+        # Where tiles are few; and adding the parts up alone takes what a split costs.
+        few = np.flatnonzero((tiles < 2.0 * gpu.units) & (total > constants().product.split_s))
         if few.size:
-            picked[:, few] = _least(shapes[:, few], gpu, _choices(gpu, batched, (1, *constants().product.splits)))
+            split, faster = _least(shapes[:, few], gpu, _choices(gpu, batched, constants().product.splits))
+            better = faster < total[few]
+            picked[:, few[better]] = split[:, better]
     choice = _Choice(*picked)
     return choice, _cost(shapes, gpu, choice)
 
 
-def _least(shapes: Floats, gpu: GpuSheet, choices: Floats) -> Floats:
+def _least(shapes: Floats, gpu: GpuSheet, choices: Floats) -> tuple[Floats, Floats]:
+    """The choice of least time for each shape, (4, N), and that time, (N,)."""
     count = shapes.shape[1]
-    picked = np.empty((4, count))
+    picked, least = np.empty((4, count)), np.empty(count)
     candidates = _Choice(*choices)
-    for start in range(0, count, _BLOCK):
-        part = slice(start, start + _BLOCK)
+    step = max(1, _BLOCK // choices.shape[1])
+    for start in range(0, count, step):
+        part = slice(start, start + step)
         cost = _cost(shapes[:, part], gpu, candidates)
         total = np.maximum(cost.compute, cost.memory) + (candidates.split > 1) * constants().product.split_s
-        picked[:, part] = choices[:, np.argmin(total, axis=0), 0]
-    return picked
+        best = np.argmin(total, axis=0)
+        picked[:, part] = choices[:, best, 0]
+        least[part] = np.take_along_axis(total, best[None, :], axis=0)[0]
+    return picked, least
 
 
 def _cost(shapes: Floats, gpu: GpuSheet, choice: _Choice) -> _Cost:
