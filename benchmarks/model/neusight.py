@@ -1,12 +1,11 @@
 """GPUs that nobody measured: each of NeuSight's seven left out in turn, operator by operator and network by network.
 
-    RIDGELINE_DATA=FOLDER python benchmarks/model/neusight.py [--methods both,ridge,network,trees] [--out FILE.md]
+    RIDGELINE_DATA=FOLDER python benchmarks/model/neusight.py [--methods ridge,network,both,trees] [--out FILE.md]
 
 Reads `$RIDGELINE_DATA/models/NeuSight/scripts/asplos`; without it nothing is measured, and the fragment says so. Experts, bounds and what networks
-add
-are nested: nothing of the device that is asked about enters. The constants of the analytical form (`model/gpu/data/kernels.toml`, source `chosen`)
-are
-not: they were chosen on all seven devices, and that Ampere runs batches in tiles of 128 × 128 is known from the A100 alone.
+add are nested: nothing of the device that is asked about enters, but for its vote on which kind of expert a group gets. The constants of the
+analytical form (`model/gpu/data/kernels.toml`, source `chosen`) are not: they were chosen on all seven devices, and that Ampere runs batches in
+tiles of 128 × 128 is known from the A100 alone.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from ridgeline.model.gpu.sheet import GpuSheet, likeness, sheet
 from ridgeline.model.gpu.traces import launched
 from ridgeline.model.gpu.training import LEVEL, train_gpu_model
 from ridgeline.model.learned.choosing import DeviceRows, left_out
-from ridgeline.model.learned.experts import Mixture
+from ridgeline.model.learned.experts import METHODS, Mixture
 from ridgeline.model.learned.unseen import bounds, reach
 from ridgeline.readers.latencies import read_latencies, read_networks
 
@@ -199,7 +198,7 @@ def speed(study: Study) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--methods", default="both", help="kinds of experts to choose among, separated by commas")
+    parser.add_argument("--methods", default=",".join(METHODS), help="kinds of experts to choose among, separated by commas")
     parser.add_argument("--out", type=Path, help="write the Markdown fragment here too")
     options = parser.parse_args()
     root = Path(os.environ.get("RIDGELINE_DATA", "")) / "models" / "NeuSight" / "scripts" / "asplos"

@@ -13,7 +13,7 @@ import numpy as np
 from ridgeline.core import LatencyTable, RecordedNetwork, UsageError
 
 from ..learned.choosing import DeviceRows, Likeness, choose, left_out
-from ..learned.experts import Expert, Experts, Method, Mixture
+from ..learned.experts import METHODS, Expert, Experts, Method, Mixture
 from ..learned.points import fit_points
 from ..learned.scaling import scaling_of
 from ..learned.unseen import reach
@@ -28,14 +28,12 @@ __all__ = ["LEVEL", "train_gpu_model"]
 
 #: Of the intervals.
 LEVEL = 0.9
-#: Methods that are compared; trees gain nothing here and need LightGBM.
-_METHODS: tuple[Method, ...] = ("ridge", "network", "both")
 #: How far apart two shapes of products are: log k, log of m n and of m ÷ n, half of log b.
 _SHAPE = {"depth": 1.0, "waves": 0.7, "aspect": 0.7, "batch": 0.5}
 
 
 def train_gpu_model(
-    table: LatencyTable, sheets: Mapping[str, GpuSheet], networks: Iterable[RecordedNetwork] = (), *, methods: Iterable[Method] = _METHODS, seed: int
+    table: LatencyTable, sheets: Mapping[str, GpuSheet], networks: Iterable[RecordedNetwork] = (), *, methods: Iterable[Method] = METHODS, seed: int
         = 0,
     data_version: str = "",
 ) -> GpuModel:  # fmt: skip
@@ -48,7 +46,7 @@ def train_gpu_model(
         methods: among which the cross-validation over devices chooses, for each group.
 
     Raises:
-        UsageError: no device with usable rows.
+        UsageError: no device with usable rows. BackendUnavailable: trees are among the methods and LightGBM is not installed.
     """
     known = dict(sheets)
     measured = tuple(networks)
