@@ -18,8 +18,6 @@ from .training import LEVEL
 
 __all__ = ["predicted"]
 
-#: Share of the power of a board that it draws without work, where nothing else is known.
-_IDLE_SHARE = 0.25
 _ORIGIN = "ridgeline GPU model"
 _ANY_CLOCK = "a memory clock that is set: the data sheet's bandwidth is taken"
 
@@ -95,19 +93,21 @@ def _bound(found: Answer, kernel_s: float) -> str:
 
 
 def _power(found: Answer, gpu: GpuSheet, seconds: float) -> tuple[Quantity, Quantity]:
-    """Idle share of the board and what the arithmetic draws, at most what the board may; half to double."""
+    """Between what the arithmetic and the operands draw and what the board may: no power was measured, so that the middle is all that can be said."""
     energy = constants().energy
-    work_j = float(found.kernels.flop[0]) * energy.flop_j * node_energy(gpu.node_nm) * (energy.matrix_share if gpu.amd else 1.0)
-    moved_j = float(found.kernels.bytes[0]) * energy.near_byte_j * node_energy(gpu.node_nm)
-    watts = min(gpu.power_w, _IDLE_SHARE * gpu.power_w + (work_j + moved_j) / seconds)
-    power = Quantity(
-        value=watts, low=watts / 2, high=min(gpu.power_w, 2 * watts), confidence=LEVEL, unit="W", source="assumed",
-        origin=f"{_ORIGIN}: a quarter of the board's power without work, {energy.flop_j * 1e12:g} pJ a FLOP at 12 nm; no power was measured",
-    )  # fmt: skip
-    return power, Quantity(
-        value=watts * seconds, low=power.low * seconds / 1.5, high=power.high * seconds * 1.5, confidence=LEVEL, unit="J", source="assumed",
-        origin=power.origin,
-    )  # fmt: skip
+    scale = node_energy(gpu.node_nm) * (energy.matrix_share if gpu.amd else 1.0)
+    drawn_j = (float(found.kernels.flop[0]) * energy.flop_j + float(found.kernels.bytes[0]) * energy.near_byte_j) * scale
+    least = min(gpu.power_w, drawn_j / seconds)
+    origin = f"{_ORIGIN}: between {energy.flop_j * 1e12:g} pJ a FLOP at 12 nm and the power of the board; no power was measured"
+    watts = (least + gpu.power_w) / 2
+    power = Quantity(value=watts, low=least, high=gpu.power_w, confidence=LEVEL, unit="W", source="assumed", origin=origin)
+    return power, _over(power, seconds)
+
+
+def _over(power: Quantity, seconds: float) -> Quantity:
+    """What a power comes to over so many seconds, J."""
+    ends = (power.value * seconds, power.low * seconds, power.high * seconds)
+    return Quantity(value=ends[0], low=ends[1], high=ends[2], confidence=power.confidence, unit="J", source=power.source, origin=power.origin)
 
 
 def _learned(value: float, low: float, high: float, unit: str) -> Quantity:
