@@ -26,6 +26,8 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "read-figures": ("read/figures.py", [], []),
     "read-speed": ("read/speed.py", ["--repetitions", "1", "--large", "0"], ["--repetitions", "5"]),
     "read-paths": ("read/paths.py", [], []),
+    # A minute; needs the folder of recordings that RIDGELINE_DATA names.
+    "model-gpus": ("model/neusight.py", [], []),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     "work-counters": ("work_counters/run.py", [], []),

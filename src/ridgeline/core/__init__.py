@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from .graph import DTYPE_BYTES, Graph, Op, Placement, Tensor, TripCount
     from .history import HistoryChange, HistoryEntry, HistoryLine, HistoryPoint, HistoryReport
     from .latencies import LatencyTable
+    from .networks import RecordedNetwork, RecordedNode
     from .partitions import Partition, PartitionTable
     from .prediction import Basis, OperatorPrediction, Prediction, PredictionReport
     from .primitives import Primitive, PrimitiveTable
@@ -138,6 +139,7 @@ _HOMES = {
     "graph": "DTYPE_BYTES Graph Op Placement Tensor TripCount",
     "history": "HistoryChange HistoryEntry HistoryLine HistoryPoint HistoryReport",
     "latencies": "LatencyTable",
+    "networks": "RecordedNetwork RecordedNode",
     "partitions": "Partition PartitionTable",
     "prediction": "Basis OperatorPrediction Prediction PredictionReport",
     "primitives": "Primitive PrimitiveTable",
@@ -184,10 +186,10 @@ __all__ = [
     "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Pause", "Placement", "PluginError", "Port",
     "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile",
     "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "RankUse",
-    "ReadError", "ReadReport", "Recording", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples", "Sentinels", "SerialPair", "Series",
-    "SeriesSet", "Setting", "Shrink", "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable",
-    "Steadiness", "System", "SystemState", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference",
-    "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "Units", "Unstable", "Untried", "UsageError", "ValidationReport",
-    "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where", "Workload", "WorstCase", "parse_budget", "product", "quotient",
-    "total",
+    "ReadError", "ReadReport", "RecordedNetwork", "RecordedNode", "Recording", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples",
+    "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink", "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine",
+    "StageSummary", "StageTable", "Steadiness", "System", "SystemState", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor",
+    "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "Units", "Unstable", "Untried",
+    "UsageError", "ValidationReport", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where", "Workload", "WorstCase",
+    "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip
