@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from model.analytic.patient import patient
 from ridgeline.core import UsageError
 from ridgeline.model.analytic import collectives, parallel
+from support.numbers import from_zero
 
 sizes = st.just(0.0) | st.floats(1e-3, 1e12)
 devices = st.integers(1, 512)
 bandwidths = st.floats(1e8, 1e12)
 latencies = st.just(0.0) | st.floats(1e-9, 1e-3)
-times = st.floats(0, 10)
+times = from_zero(10)
 KINDS = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all"]
 PAIRS = [(kind, way) for kind in KINDS for way in ("ring", "tree", "halving")]
 KNOWN = [pair for pair in PAIRS if pair not in {("all-gather", "tree"), ("reduce-scatter", "tree"), ("all-to-all", "tree"), ("broadcast", "halving")}]
@@ -105,7 +106,7 @@ def test_bus_factors_of_nccl_tests():
 
 
 @patient
-@given(compute=times, n=devices, one=st.floats(0, 0.01), count=st.integers(0, 100), serial=st.floats(0, 1), hidden=st.floats(0, 1))
+@given(compute=times, n=devices, one=from_zero(0.01), count=st.integers(0, 100), serial=from_zero(1), hidden=from_zero(1))
 def test_tensor_parallelism_obeys_amdahl(compute, n, one, count, serial, hidden):
     found = parallel.tensor_parallel_time(compute, devices=n, collective_s=one, collectives=count, serial_share=serial, overlap=hidden)
     assert found >= compute * (serial + (1 - serial) / n) * (1 - 1e-12)

@@ -9,6 +9,7 @@ from model.analytic.patient import patient
 from ridgeline import laws
 from ridgeline.core import OutOfRange, UsageError
 from ridgeline.model.analytic import attention, compressed, moe
+from support.numbers import from_zero
 
 lengths = st.integers(1, 40)
 
@@ -99,7 +100,7 @@ def test_impossible_attention():
 
 
 @patient
-@given(tokens=st.integers(0, 10_000), experts=st.integers(1, 512), share=st.floats(0, 1))
+@given(tokens=st.integers(0, 10_000), experts=st.integers(1, 512), share=from_zero(1))
 def test_distinct_experts_lie_between_one_choice_and_all(tokens, experts, share):
     chosen = max(1, round(experts * share))
     found = float(moe.distinct_experts(tokens, experts=experts, chosen=chosen))
@@ -159,7 +160,7 @@ def test_structured_zeros():
 
 
 @patient
-@given(density=st.floats(0, 1), efficiency=st.floats(0.01, 1))
+@given(density=from_zero(1), efficiency=st.floats(0.01, 1))
 def test_a_sparse_kernel_pays_below_its_break_even(density, efficiency):
     work = float(compressed.unstructured(100, 100, density=density, skips=True, efficiency=efficiency).work_share)
     point = float(compressed.break_even_density(efficiency=efficiency))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from model.analytic.patient import patient
 from ridgeline.core import Device, UsageError
 from ridgeline.model.analytic import occupancy, quantisation
+from support.numbers import from_zero
 
 sides = st.integers(1, 10_000)
 tiles = st.integers(1, 512)
@@ -49,7 +50,7 @@ def test_waves_by_counting(groups, u, r):
 
 
 @patient
-@given(groups=counts, u=units, r=few, share=st.floats(0, 1), more=st.integers(1, 1000))
+@given(groups=counts, u=units, r=few, share=from_zero(1), more=st.integers(1, 1000))
 def test_more_groups_never_take_less_time(groups, u, r, share, more):
     base = quantisation.wave_time(groups, units=u, groups_per_unit=r, group_s=1.0, sharing=share)
     assert quantisation.wave_time(groups + more, units=u, groups_per_unit=r, group_s=1.0, sharing=share) >= base * (1 - 1e-12)
@@ -83,7 +84,7 @@ def test_split_k_keeps_all_steps(groups, steps, parts):
 
 
 @patient
-@given(groups=st.integers(1, 300), steps=st.integers(1, 200), slots=units, extra=st.floats(0, 1e-5))
+@given(groups=st.integers(1, 300), steps=st.integers(1, 200), slots=units, extra=from_zero(1e-5))
 def test_the_best_split_is_the_best_of_all(groups, steps, slots, extra):
     def time(s):
         return -(-(s * groups) // slots) * -(-steps // s) * 1e-6 + (s * extra if s > 1 else 0.0)

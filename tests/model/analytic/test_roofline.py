@@ -9,12 +9,13 @@ from model.analytic.patient import patient
 from ridgeline import laws
 from ridgeline.core import UsageError
 from ridgeline.model.analytic import overlap, roofline
+from support.numbers import from_zero
 
-amounts = st.floats(0, 1e15)
+amounts = from_zero(1e15)
 some = st.floats(1, 1e15)
 rates = st.floats(1e6, 1e15)
-times = st.floats(0, 1e6)
-shares = st.floats(0, 1)
+times = from_zero(1e6)
+shares = from_zero(1)
 
 
 def one(flop, l2, dram, peak, fast, slow, share=1.0):

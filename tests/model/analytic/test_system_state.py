@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from model.analytic.patient import patient
 from ridgeline.core import OutOfRange, UsageError
 from ridgeline.model.analytic import contention, cost, dvfs, power
+from support.numbers import from_zero
 
-demands = st.lists(st.floats(0, 1e3), min_size=1, max_size=8)
+demands = st.lists(from_zero(1e3), min_size=1, max_size=8)
 capacities = st.floats(1e-3, 1e4)
-shares = st.floats(0, 1)
+shares = from_zero(1)
 
 
 @patient
@@ -44,7 +45,7 @@ def test_weights_count_like_that_many_equals(demands, capacity, weights):
 
 
 @patient
-@given(rows=st.lists(st.lists(st.floats(0, 1e3), min_size=3, max_size=3), min_size=1, max_size=6), capacity=capacities)
+@given(rows=st.lists(st.lists(from_zero(1e3), min_size=3, max_size=3), min_size=1, max_size=6), capacity=capacities)
 def test_rows_do_not_know_each_other(rows, capacity):
     together = contention.max_min_shares(rows, capacity=capacity)
     assert np.array_equal(together, np.stack([contention.max_min_shares(row, capacity=capacity) for row in rows]))
@@ -105,7 +106,7 @@ def contention_shares(moving, single, capacity):
 
 
 @patient
-@given(compute=st.floats(0, 10), memory=st.floats(0, 10), fixed=st.floats(0, 1), core=st.floats(0.2, 3), mem=st.floats(0.2, 3), overlap=shares)
+@given(compute=from_zero(10), memory=from_zero(10), fixed=from_zero(1), core=st.floats(0.2, 3), mem=st.floats(0.2, 3), overlap=shares)
 def test_time_over_clocks(compute, memory, fixed, core, mem, overlap):
     def at(c, m):
         return float(dvfs.clocked_time(compute_s=compute, memory_s=memory, fixed_s=fixed, core_ratio=c, memory_ratio=m, overlap=overlap))
@@ -119,7 +120,7 @@ CURVE = {"low_hz": 1e9, "high_hz": 2e9, "low_v": 0.7, "high_v": 1.1}
 
 
 @patient
-@given(cap=st.floats(40, 300), dynamic=st.floats(1, 200), static=st.floats(0, 20), other=st.floats(0, 10))
+@given(cap=st.floats(40, 300), dynamic=st.floats(1, 200), static=from_zero(20), other=from_zero(10))
 def test_the_capped_clock_uses_the_cap(cap, dynamic, static, other):
     clock = dvfs.capped_clock(cap_w=cap, dynamic_w=dynamic, static_w=static, other_w=other, **CURVE, least_hz=1e8)
     volts = dvfs.voltage(clock, **CURVE)
@@ -141,7 +142,7 @@ def test_a_clock_or_cap_that_is_not_there():
 
 
 @patient
-@given(time=st.floats(1e-6, 1), static=st.floats(0, 100), flop=st.floats(0, 1e12), moved=st.floats(0, 1e10))
+@given(time=st.floats(1e-6, 1), static=from_zero(100), flop=from_zero(1e12), moved=from_zero(1e10))
 def test_energy_is_the_sum_of_its_parts(time, static, flop, moved):
     spent = power.energy(
         time_s=time,
@@ -159,7 +160,7 @@ def test_energy_is_the_sum_of_its_parts(time, static, flop, moved):
 
 
 @patient
-@given(time=st.floats(1e-3, 1), dynamic=st.floats(0, 1000), static=st.floats(0, 99), cap=st.floats(100, 500))
+@given(time=st.floats(1e-3, 1), dynamic=from_zero(1000), static=from_zero(99), cap=st.floats(100, 500))
 def test_the_average_power_stays_under_the_cap(time, dynamic, static, cap):
     found = float(power.capped_time(time, dynamic_j=dynamic, static_w=static, cap_w=cap))
     assert static + dynamic / found <= cap * (1 + 1e-9)
@@ -169,7 +170,7 @@ def test_the_average_power_stays_under_the_cap(time, dynamic, static, cap):
 
 
 @patient
-@given(ambient=st.floats(250, 320), resistance=st.floats(0.01, 1), dynamic=st.floats(0, 300), leak=st.floats(0, 50), growth=st.floats(0, 0.015))
+@given(ambient=st.floats(250, 320), resistance=st.floats(0.01, 1), dynamic=from_zero(300), leak=from_zero(50), growth=from_zero(0.015))
 def test_a_steady_temperature_is_a_fixed_point(ambient, resistance, dynamic, leak, growth):
     found = float(
         power.steady_temperature(
@@ -190,7 +191,7 @@ def test_heat_that_runs_away_or_never_arrives():
 
 
 @patient
-@given(price=st.floats(0, 100), latency=st.floats(1e-6, 10), batch=st.integers(1, 1000), use=st.floats(0.01, 1))
+@given(price=from_zero(100), latency=st.floats(1e-6, 10), batch=st.integers(1, 1000), use=st.floats(0.01, 1))
 def test_a_million_at_a_price(price, latency, batch, use):
     found = float(cost.cost_per_million(price, latency_s=latency, batch=batch, utilisation=use))
     served_in_an_hour = 3600 * use * batch / latency
