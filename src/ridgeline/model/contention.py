@@ -3,7 +3,7 @@
 This module decides ln(t beside ÷ t alone) = A[platform, program] + B[platform, neighbour], two sets of factors fitted in turns, and trees on what
 is left of it. `Neighbour.name` says which program the neighbour is; several neighbours add up in logs, which no recording at hand has tested. What
 is known of demands alone, without recordings, is in `analytic.contention`. A device that was never recorded is refused: features of platforms do
-not carry one over (mean error 53 % with no row, 37 % with ten rows for one factor, on recordings of 25 devices).
+not carry one over (mean error 49 % with no row, on recordings of 25 devices).
 
 Source of the additive form: R. Mars et al., "Bubble-up", MICRO 2011 (sensitivity of one program × pressure of the other), here in logs and of any
 rank.
