@@ -28,6 +28,9 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "read-paths": ("read/paths.py", [], []),
     # A minute; needs the folder of recordings that RIDGELINE_DATA names.
     "model-gpus": ("model/neusight.py", [], []),
+    # Five minutes for an architecture left out and the frontier, half an hour for all; need the recordings, and pyarrow.
+    "model-serving-kernels": ("model/aiconfigurator.py", ["devices", "frontier"], []),
+    "model-serving-layers": ("model/vidur.py", [], []),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     "work-counters": ("work_counters/run.py", [], []),
@@ -36,6 +39,11 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "statistics": ("statistics/run.py", [], ["--full"]),
     # A minute, or an hour: twenty microseconds a pair.
     "model-calibration": ("model/calibration.py", [], ["--pairs", "2000000", "--repeats", "200"]),
+    # A minute each; they need recordings in the folder that RIDGELINE_DATA names.
+    "model-clocks": ("model/dvfs.py", [], ["--every"]),
+    "model-contention": ("model/pitot.py", ["--fractions", "0.9"], ["--seeds", "3", "--devices"]),
+    "model-new-device": ("model/help.py", ["--draws", "5"], ["--draws", "20"]),
+    "model-chips": ("model/ai_hub.py", ["--draws", "2"], ["--draws", "5"]),
     # A quarter of an hour a repetition: each target is diagnosed and then tried for a minute and a half.
     "promises": ("promises/run.py", ["--repetitions", "1"], ["--repetitions", "5"]),
     # Twenty seconds a pair at the most: minutes, or hours; the journal keeps every finished pair. The second runs beside a busy neighbour.

@@ -60,7 +60,7 @@ class LatencyReaderConformance:
         assert (table.latency_s.values > 0).all(), "a row of no time"
         assert all([*table.texts("device"), *table.texts("kind")]), "a row without device or kind"
         assert table.source, "rows whose source is not named"
-        shapes = table.shape_codes("device", "precision")
+        shapes = table.shape_codes("device", "precision", "core_clock_hz", "memory_clock_hz")
         assert len(np.unique(shapes)) == len(table), "the same measurement twice"
         for network in networks:
             assert decode(encode(network), RecordedNetwork) == network, "a network does not survive being stored"
