@@ -102,6 +102,8 @@ class SystemState(msgspec.Struct, frozen=True, kw_only=True):
         power_cap_w: the most power that it may take.
         temperature_k: of the die; a device near its limit lowers its clock.
         threads: cores that the work may use.
+        dispatch_s: time under which the host cannot issue one kernel; 0 where kernels are replayed from a recorded graph. It belongs to host and
+            software: no data sheet of an accelerator says it.
     """
 
     neighbours: tuple[Neighbour, ...] = ()
@@ -111,11 +113,14 @@ class SystemState(msgspec.Struct, frozen=True, kw_only=True):
     power_cap_w: float | None = None
     temperature_k: float | None = None
     threads: int | None = None
+    dispatch_s: float | None = None
 
     def __post_init__(self) -> None:
         _positive(self, "core_clock_hz", "memory_clock_hz", "power_cap_w", "temperature_k", "threads")
         if not 0 <= self.memory_contention < 1:
             _refuse(self, "memory_contention", self.memory_contention, "a share in [0, 1)")
+        if self.dispatch_s is not None and not 0 <= self.dispatch_s < _MOST:
+            _refuse(self, "dispatch_s", self.dispatch_s, "no less than 0")
 
 
 class Sparsity(msgspec.Struct, frozen=True, kw_only=True):
