@@ -51,13 +51,11 @@ def kernel_sheet(device: Device, precision: Precision, state: SystemState | None
         raise OutOfRange("a GPU", found=f"{device.name}, a device of kind {device.kind}", remedy="ask the model of that kind")
     peak = _peak(device, precision)
     rate = next((each.rate.value for each in device.ceilings if each.engine in ("copy", "read") and each.level == "DRAM"), None)
-    missing = [
-        name for name, value in ((f"dense peak of matrix units in {precision}", peak), ("rate of its memory", rate), ("execution units", device.execution_units))
-        if not value
-    ]  # fmt: skip
+    found = {f"dense peak of matrix units in {precision}": peak, "rate of its memory": rate, "execution units": device.execution_units}
+    missing = [name for name, value in found.items() if not value]
     if missing or not peak or not rate or not device.execution_units:
-        found = f"{device.name} without {', '.join(missing)}"
-        raise OutOfRange("a data sheet with all that kernels ask for", found=found, remedy="add it with its source")
+        lacks = f"{device.name} without {', '.join(missing)}"
+        raise OutOfRange("a data sheet with all that kernels ask for", found=lacks, remedy="add it with its source")
     clock = state.core_clock_hz / device.clock_hz.value if state.core_clock_hz and device.clock_hz else 1.0
     cache = max((float(each.capacity_bytes) for each in device.levels if each.name in ("L2", "L3")), default=0.0)
     return KernelSheet(

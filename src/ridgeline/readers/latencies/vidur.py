@@ -3,7 +3,8 @@
 This module decides what a column measured. `compute/DEVICE/…/mlp.csv.gz` has a row a number of tokens and of devices that share the layer, and a
 median for each of ten operators; the device stands in the path alone. Times are in ms in steps of 1 µs, so that operators of 2 to 5 µs carry 10 to 25
 % of rounding. Rows that repeat a key are measured again: their median is kept, in `network/` over all ranks. Sizes there are in bytes.
-`use_gated_mlp` doubles the first product and its activation reads two operands.
+`ranks` are the devices that share the layer, for its operators to be put together again. `use_gated_mlp` doubles the first product and its activation
+reads two operands.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ class _Gathered:
         """Take the rows of one file."""
         source = self._folder.source(file)
         device = _device(self._folder, file)
-        columns, rows = table(source, RowReader(source), lambda found: _LAYER in found or any(name in found for name in _NETWORK), "vidur's columns")
+        reader = RowReader(source)
+        columns, rows = table(source, reader, lambda found: _LAYER in found or any(name in found for name in _NETWORK), "vidur's columns")
         layer = _LAYER in columns
         needed = (*_MODEL, "use_gated_mlp") if layer else ("size", "num_workers", "devices_per_node", "collective")
         missing = [name for name in needed if name not in columns]
@@ -100,6 +102,8 @@ class _Gathered:
         for number, (_, fields) in enumerate(rows, 1):
             if fields and fields != [""]:
                 self._take(file, number, device, columns, fields, layer)
+        for warning in reader.warnings:
+            self._leave(f"{warning.code}: {warning.effect}", f"{file}: {warning.message}")
 
     def _take(self, file: str, number: int, device: str, columns: Columns, fields: list[str], layer: bool) -> None:
         found = _layer(columns, fields) if layer else _collective(columns, fields)
@@ -176,7 +180,11 @@ def _layer(columns: Columns, fields: list[str]) -> list[Measured] | None:
     heads, kv_heads, hidden, inner, vocabulary, tokens, share = sizes
     row = _Row(heads, kv_heads, hidden, inner, vocabulary, tokens, share, columns.text(fields, "use_gated_mlp").casefold() == "true")
     described = _operators(row)
-    return [(f"time_stats.{name}.median", *described[name]) for name in _OPERATORS]
+    found: list[Measured] = []
+    for name in _OPERATORS:
+        kind, variant, operator = described[name]
+        found.append((f"time_stats.{name}.median", kind, variant, operator | {"ranks": row.share}))
+    return found
 
 
 def _operators(row: _Row) -> dict[str, tuple[str, str, dict[str, int]]]:
