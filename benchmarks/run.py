@@ -28,6 +28,9 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "read-paths": ("read/paths.py", [], []),
     # A minute; needs the folder of recordings that RIDGELINE_DATA names.
     "model-gpus": ("model/neusight.py", [], []),
+    # Five minutes for an architecture left out and the frontier, half an hour for all; need the recordings, and pyarrow.
+    "model-serving-kernels": ("model/aiconfigurator.py", ["devices", "frontier"], []),
+    "model-serving-layers": ("model/vidur.py", [], []),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
     "operator-sums": ("operator_sums/run.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     "work-counters": ("work_counters/run.py", [], []),

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ridgeline.core import ReadError
+from ridgeline.readers.latencies import LatencyReader
 from ridgeline.readers.latencies.aiconfigurator import Aiconfigurator
 from ridgeline.readers.latencies.folder import Folder
+from ridgeline.readers.latencies.testing import LatencyReaderConformance
 from ridgeline.readers.latencies.vidur import Vidur
 
 parquet: Any = pytest.importorskip("pyarrow.parquet")
@@ -206,3 +211,34 @@ class TestVidur:
         path.write_bytes(path.read_bytes()[:12])
         with pytest.raises(ReadError):
             Vidur().read(Folder(tmp_path))
+
+
+@cache
+def aiconfigurator_example() -> Mapping[str, bytes]:
+    """Two operators of one system."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        paths = [
+            table(place, "gemm", gemm_dtype=["bfloat16", "fp8"], m=[1, 12], n=[32, 64], k=[256, 512], latency=[0.0011, 0.002], power=[310.5, 401.0]),
+            table(place, "encoder_attention", batch_size=[1], isl=[1024], num_heads=[8], head_dim=[64], attn_dtype=["bfloat16"], latency=[0.11]),
+        ]
+        return {path.relative_to(place).as_posix(): path.read_bytes() for path in paths}
+
+
+class TestAiconfiguratorKeepsTheContract(LatencyReaderConformance):
+    def reader(self) -> LatencyReader:
+        return Aiconfigurator()
+
+    def example(self) -> Mapping[str, bytes]:
+        return aiconfigurator_example()
+
+
+class TestVidurKeepsTheContract(LatencyReaderConformance):
+    def reader(self) -> LatencyReader:
+        return Vidur()
+
+    def example(self) -> Mapping[str, bytes]:
+        with tempfile.TemporaryDirectory() as name:
+            times = TestVidur.times
+            path = layer(Path(name), f"{times},32,8,4096,14336,32000,True,100,2", f"{times},32,8,4096,14336,32000,True,101,1")
+            return {path.relative_to(name).as_posix(): path.read_bytes()}
