@@ -185,7 +185,7 @@ def _attention(each: Attentions, known: np.ndarray, apart: np.ndarray | None) ->
         fitted = fit_attention(AttentionCost(*(column[drawn] for column in cost)), np.exp(each.log_s[drawn]), phase="prefill", source="")
         blocked[at] = attention_seconds(AttentionCost(*(column[at] for column in cost)), fitted)
     logs = np.log2(np.column_stack([sizes[name] for name in ("batch", "queries", "heads", "kv_heads")]))
-    ratios = np.log(np.column_stack([cost.compute, cost.memory, cost.longest, cost.blocks, 1e-6 * cost.waves]) / blocked[:, None])
+    ratios = np.log(1e-9 + np.column_stack([cost.compute, cost.memory, cost.longest, cost.blocks, 1e-6 * cost.waves]) / blocked[:, None])
     features = np.column_stack([
         logs, logs[:, 2] - logs[:, 3], sizes["head_size"], np.log2(sizes["window"] + 1), each.precision == "fp8", each.cache == "cache fp8", ratios,
         np.log(blocked / cost.smooth), np.log(cost.waves), logs[:, 0] + logs[:, 2], logs[:, 0] + logs[:, 3], np.log(cost.flop), local.columns,

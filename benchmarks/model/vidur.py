@@ -43,12 +43,16 @@ class Layers:
             self.tokens = np.where(self._is(kind), self.table.dimension(name), self.tokens)
         self.sites = np.log2(np.maximum(np.column_stack([self.table.dimension("n"), self.table.dimension("k")]), 1).astype(float))
         self.base = np.empty(len(self.log_s))
+        self._rows: list[tuple[np.ndarray, GemmRows]] = []
         self.features = np.zeros((len(self.log_s), FEATURES))
         for number in range(len(self.table.devices)):
             self._products(np.flatnonzero(self.product & (self.table.device.values == number)), number)
             for kind in ("normalisation", "elementwise", "gather"):
                 self._passes(np.flatnonzero(self._is(kind) & (self.table.device.values == number)), number, kind)
-        self.features[:, -1], self.features[:, -2] = self.table.codes("kind", "variant"), self.table.device.values
+        # One activation or another: what a model's own function is called is not known of a model that was left out.
+        activation = np.isin(self.table.texts("variant"), ("gelu", "silu"))
+        self.features[:, -1] = np.where(activation, -1, self.table.codes("kind", "variant"))
+        self.features[:, -2], self.features[:, -4] = self.table.device.values, self.table.dimension("inputs")
 
     def _is(self, kind: str) -> np.ndarray:
         return self.table.kind.values == self.table.kinds.index(kind)
@@ -58,9 +62,16 @@ class Layers:
         sheet = kernel_sheet(device(self.table.devices[number]), "fp16")
         cost = gemm_cost(m, n, k, sheet, in_bytes=2.0, out_bytes=OUT_BYTES)
         rows = GemmRows(m, k, cost, np.full(len(at), float(sheet.units)), np.full(len(at), sheet.byte_per_s))
-        self.base[at] = log_time(rows, fit_constants(rows, self.log_s[at], quantised=False))
+        self._rows.append((at, rows))
         made = gemm_features(m, n, k, cost, sheet, in_bytes=2.0, out_bytes=OUT_BYTES)
-        self.features[at, : made.shape[1]], self.features[at, -3] = made, self.base[at]
+        self.features[at, : made.shape[1]] = made
+
+    def fit(self, known: np.ndarray) -> None:
+        """Constants of each device's products from known rows alone."""
+        for at, rows in self._rows:
+            seen = np.flatnonzero(known[at])
+            self.base[at] = log_time(rows, fit_constants(rows.rows(seen), self.log_s[at[seen]], quantised=False))
+            self.features[at, -3] = self.base[at]
 
     def _passes(self, at: np.ndarray, number: int, kind: str) -> None:
         sizes = {name: self.table.dimension(name)[at] for name in (*FAMILIES[kind].sizes, *FAMILIES[kind].defaults) if name in self.table.sizes}
@@ -105,12 +116,14 @@ def interpolated(layers: Layers, known: np.ndarray) -> np.ndarray:
 
 def left_out(layers: Layers, strict: bool) -> np.ndarray:
     """Log error of every row when its model was left out."""
-    rest, error = layers.log_s - layers.base, np.empty(len(layers.log_s))
+    error = np.empty(len(layers.log_s))
     names = [f"f{number}" for number in range(FEATURES + 1)]
     shape = layers.shape()
     for model in np.unique(layers.model):
         out = layers.model == model
         known = ~out & ~(np.isin(shape, shape[out]) if strict else np.zeros(len(out), bool))
+        layers.fit(known)
+        rest = layers.log_s - layers.base
         first = interpolated(layers, known)
         rows = np.column_stack([layers.features, first])
         trees = Forest(taken_over(grow(rows[known], (rest - first)[known], names, GROWTH), names))
