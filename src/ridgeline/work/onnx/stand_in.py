@@ -271,7 +271,11 @@ def _attention(node: Any, place: _Place) -> list[Any] | None:
     sizes = _integers(node, "qkv_hidden_sizes") or (0, 0, weights[1] // 3 if len(weights) == 2 else 0)
     if len(weights) != 2 or len(sizes) != 3 or min(*weights, sizes[2]) <= 0:
         return None
-    return [_made("MatMul", (node.input[0], place.shaped(weights[0], sizes[2])), node.output[:1])]
+    made, source = [], node.input[0]
+    if node.op_type == "QAttention":  # of eight bits in, of floating point out
+        source = place.name()
+        made.append(_made("Cast", node.input[:1], (source,), to=_FLOAT))
+    return [*made, _made("MatMul", (source, place.shaped(weights[0], sizes[2])), node.output[:1])]
 
 
 @_makes(_MS, "MultiHeadAttention")
