@@ -20,7 +20,7 @@ from ..families import FAMILIES
 from ..learned.unseen import bounds
 from .corrector import Corrector
 from .estimates import Estimates
-from .features import Operators, operators, feature_columns, feature_matrix, taken
+from .features import Operators, feature_matrix, operators, taken
 from .keys import shape_keys
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ NEAR = 1.25
 _SLACK = 0.1
 #: Of the distance outside, in log, so much is added to the half width: an assumption, since nothing was measured there.
 _FARTHER = 0.5
+_MOST_FAR = 20.0
 
 
 class Corrected(NamedTuple):
@@ -103,7 +104,7 @@ def _unknown(model: OperatorModel, corrector: Corrector | None, kind: str, devic
 def _corrected(
     model: OperatorModel, corrector: Corrector, found: Operators, estimates: Estimates, device: Device
 ) -> tuple[Floats, Floats, Floats, list[Basis], list[tuple[str, ...]]]:  # fmt: skip
-    rows = feature_matrix(feature_columns(found, estimates, device), corrector.features, found)
+    rows = feature_matrix(found, estimates, device, corrector.features)
     known = device.name in corrector.devices
     log = corrections(corrector, rows)
     half = difficulties(corrector, rows) * _quantiles(corrector, device.name, estimates.latency_s)
@@ -128,7 +129,7 @@ def corrections(corrector: Corrector, rows: Floats) -> Floats:
     log = np.full(len(rows), corrector.level)
     if corrector.models:
         log += sum(model(rows) for model in corrector.ready) / len(corrector.models)  # type: ignore[operator]
-    return np.clip(log, corrector.bound.least - _SLACK, corrector.bound.most + _SLACK)
+    return np.minimum(np.maximum(log, corrector.bound.least - _SLACK), corrector.bound.most + _SLACK)
 
 
 def difficulties(corrector: Corrector, rows: Floats) -> Floats:
@@ -177,28 +178,26 @@ def _outside(
     model: OperatorModel, corrector: Corrector, found: Operators, estimates: Estimates, device: Device
 ) -> tuple[Floats, list[tuple[str, ...]]]:  # fmt: skip
     """(How far outside of what was measured each is, in log; the reasons of each)."""
-    far = np.zeros(len(found))
-    reasons: list[tuple[str, ...]] = [()] * len(found)
+    count = len(found)
+    reasons: list[tuple[str, ...]] = [()] * count
     if device.name not in corrector.devices:
-        reasons = [(f"{device.name} was not measured: {_others(corrector)} were",)] * len(found)
-    derived = {
-        "flop": estimates.flop, "bytes": estimates.read_bytes + estimates.weight_bytes + estimates.write_bytes, "estimated_s": estimates.latency_s,
-    }  # fmt: skip
-    for name, values in (*found.sizes.items(), *derived.items()):
-        seen = corrector.sizes.get(name) or corrector.derived.get(name)
-        if seen is None:
-            continue
-        with np.errstate(divide="ignore", invalid="ignore"):
-            above = np.where(values > NEAR * max(seen.most, 0.0), np.log(values) - np.log(max(seen.most, 1e-300)), 0.0)
-            below = np.where(values * NEAR < seen.least, np.log(max(seen.least, 1e-300)) - np.log(np.maximum(values, 1e-300)), 0.0)
-        beyond = np.minimum(above + below, 20.0)
-        far = np.maximum(far, beyond)
-        for index in np.flatnonzero(beyond).tolist():
-            way = f"above {seen.most:.6g}" if above[index] else f"below {seen.least:.6g}"
-            reasons[index] = (*reasons[index], f"{corrector.kind}: {name} {values[index]:.6g} is {way}, which was measured")
-    for texts, seen_texts, what in ((found.variant, corrector.variants, "variant"), (found.precision, corrector.precisions, "precision")):
-        for index in [index for index, text in enumerate(texts) if text not in seen_texts]:
-            reasons[index] = (*reasons[index], f"{corrector.kind}: {what} {texts[index]!r} was never measured")
+        reasons = [(f"{device.name} was not measured: {_others(corrector)} were",)] * count
+    names, least, most = corrector.limits
+    moved = estimates.read_bytes + estimates.weight_bytes + estimates.write_bytes
+    values = np.empty((len(names), count))
+    for place, name in enumerate(names):
+        values[place] = {"flop": estimates.flop, "bytes": moved, "estimated_s": estimates.latency_s}.get(name, found.sizes.get(name, 0.0))
+    beyond = (values > NEAR * most) | (values * NEAR < least)
+    far = np.zeros(count)
+    for place, index in np.argwhere(beyond).tolist():
+        value, low, high = float(values[place, index]), float(least[place, 0]), float(most[place, 0])
+        far[index] = max(far[index], min(_MOST_FAR, abs(float(np.log(max(value, 1e-300) / max(high if value > high else low, 1e-300))))))
+        way = f"above {high:.6g}" if value > high else f"below {low:.6g}"
+        reasons[index] = (*reasons[index], f"{corrector.kind}: {names[place]} {value:.6g} is {way}, which was measured")
+    for texts, known, what in ((found.variant, corrector.variants, "variant"), (found.precision, corrector.precisions, "precision")):
+        if not set(texts).issubset(known):
+            for index in [index for index, text in enumerate(texts) if text not in known]:
+                reasons[index] = (*reasons[index], f"{corrector.kind}: {what} {texts[index]!r} was never measured")
     for index in [index for index, words in enumerate(found.unlike) if words]:
         reasons[index] = (*reasons[index], f"{corrector.kind}: {found.unlike[index]} was never measured")
     return far, reasons

@@ -11,8 +11,9 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from ridgeline.core import Column, ReadError
+from ridgeline.core import Column
 
 from ..learned.conformal import Conformal
 from ..learned.network import Network
@@ -133,6 +134,8 @@ class Corrector(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise damaged(f"{len(self.models)} models of {self.kind} by the method {self.method}, at level {self.level}")
         # Trees are checked when they are made ready: a file that is damaged is refused when it is read, not when it is asked.
         _ = self.ready, self.difficulty
+        if set(self.derived) != {"flop", "bytes", "estimated_s"} or not self.sizes:
+            raise damaged(f"ranges of {self.kind}: {', '.join((*self.sizes, *self.derived))[:200]}")
 
     @cached_property
     def ready(self) -> tuple[object, ...]:
@@ -140,11 +143,13 @@ class Corrector(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(Forest(model).predict if isinstance(model, Trees) else model.ready() for model in self.models)
 
     @cached_property
+    def limits(self) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
+        """Names of sizes and derived ranges, and their least and greatest values, (names, 1) each."""
+        ranges = {**self.sizes, **self.derived}
+        least, most = ([getattr(each, name) for each in ranges.values()] for name in ("least", "most"))
+        return tuple(ranges), np.array(least)[:, None], np.array(most)[:, None]
+
+    @cached_property
     def difficulty(self) -> Forest | None:
         """The trees of the difficulty, ready to be asked."""
         return None if self.intervals.difficulty is None else Forest(self.intervals.difficulty)
-
-
-def unfit(expected: str, found: str) -> ReadError:
-    """The error of a document that is not for what it is asked."""
-    return ReadError(expected, found=found, remedy="train the model again, or take it from where it was kept")

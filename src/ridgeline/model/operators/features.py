@@ -19,7 +19,7 @@ from ridgeline.core import Device, ReadError, Workload
 from ..families import FAMILIES, Demand, sizes_of
 from .estimates import Estimates
 
-__all__ = ["RISING", "Operators", "feature_columns", "feature_matrix", "operators", "taken"]
+__all__ = ["RISING", "Operators", "feature_matrix", "feature_names", "operators", "taken"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,6 +33,7 @@ _MICROSECOND = 1e-6
 _TINY = 1e-300
 #: Where a device does not say how wide its vectors are.
 _VECTOR_BITS, _WARP = 256, 32
+_MAIN = frozenset(("DRAM", "HBM", "MEMORY", "VRAM"))
 _VARIANT, _PRECISION = "variant ", "precision "
 
 
@@ -111,103 +112,115 @@ def taken(estimates: Estimates, at: NDArray[np.intp]) -> Estimates:
     return Estimates(*(part(value) for value in estimates))  # type: ignore[arg-type]
 
 
-def feature_matrix(columns: Mapping[str, Floats], names: Sequence[str], found: Operators) -> Floats:
-    """Some of the columns side by side, shape (n, len(names)), dimensionless; `variant X` and `precision X` are 1 where it is that one, else 0.
+class _Terms(NamedTuple):
+    """Columns before their logarithm is taken: name → (numerator, denominator), and those that are none."""
+
+    logs: dict[str, tuple[Floats | float, Floats | float]]
+    plain: dict[str, Floats | float]
+
+
+def feature_names(found: Operators, estimates: Estimates, device: Device) -> tuple[str, ...]:
+    """All features of a family but those of variants and precisions."""
+    terms = _terms(found, estimates, device)
+    return (*terms.plain, *terms.logs)
+
+
+def feature_matrix(found: Operators, estimates: Estimates, device: Device, names: Sequence[str]) -> Floats:
+    """Features side by side, dimensionless and finite, shape (n, len(names)); `variant X` and `precision X` are 1 where it is that one, else 0.
+
+    Args:
+        estimates: of the same operators on that device.
 
     Raises:
         ReadError: a name that this version does not compute.
     """
-    out = np.empty((len(found), len(names)))
+    terms = _terms(found, estimates, device)
+    count, places = len(found), [place for place, name in enumerate(names) if name in terms.logs]
+    # One logarithm of all: a call for one operator must not take a hundred steps of numpy.
+    parts = np.empty((2, len(places), count))
+    for row, place in enumerate(places):
+        parts[0, row], parts[1, row] = terms.logs[names[place]]
+    logs = np.log(np.maximum(parts, _TINY))
+    out = np.empty((len(names), count))
+    out[places] = np.minimum(np.maximum(logs[0] - logs[1], -_MOST_LOG), _MOST_LOG)
     for place, name in enumerate(names):
-        if name in columns:
-            out[:, place] = columns[name]
+        if name in terms.plain:
+            out[place] = terms.plain[name]
         elif name.startswith(_VARIANT):
-            out[:, place] = [text == name[len(_VARIANT) :] for text in found.variant]
+            out[place] = [text == name[len(_VARIANT) :] for text in found.variant]
         elif name.startswith(_PRECISION):
-            out[:, place] = [text == name[len(_PRECISION) :] for text in found.precision]
-        else:
+            out[place] = [text == name[len(_PRECISION) :] for text in found.precision]
+        elif name not in terms.logs:
             raise ReadError(f"features of {found.kind} as this version computes them", found=repr(name)[:80], remedy="train the model again")
-    return out
+    if not np.isfinite(out).all():
+        out[~np.isfinite(out)] = 0.0
+    return out.T
 
 
-def feature_columns(found: Operators, estimates: Estimates, device: Device) -> dict[str, Floats]:
-    """All columns but those of variants and precisions, name → shape (n,), dimensionless and finite.
-
-    Args:
-        estimates: of the same operators on that device.
-    """
+def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
     demand, total = found.demand, np.maximum(estimates.latency_s, _TINY)
     moved = estimates.read_bytes + estimates.weight_bytes + estimates.write_bytes
-    memory = [np.asarray(seconds) for seconds in estimates.memory_s.values()] or [np.zeros(len(found))]
-    most = np.max(memory, axis=0)
+    memory = list(estimates.memory_s.values()) or [np.zeros(len(found))]
+    most, inner = memory[-1], np.zeros(len(found))
+    for seconds in memory[:-1]:
+        inner = np.maximum(inner, seconds)
+    most = np.maximum(most, inner)
     near, far = _caches(device)
-    lanes = _lanes(found, device)
-    columns = {
-        "duration": _log(estimates.latency_s, _MICROSECOND),
-        "balance": np.clip(_log(estimates.compute_s, most), -12.0, 12.0),
-        "compute": estimates.compute_s / total,
-        "outer memory": memory[-1] / total,
-        "inner memory": np.max(memory[:-1], axis=0) / total if len(memory) > 1 else np.zeros(len(found)),
-        "overhead": estimates.overhead_s / total,
-        "occupancy": np.broadcast_to(np.asarray(estimates.occupancy, np.float64), (len(found),)),
-        "intensity": _log(estimates.flop, moved),
-        "near cache": _log(moved, near),
-        "far cache": _log(moved, far),
-        # Where it is not known what runs between two executions, nothing does.
-        "cold": _log(np.maximum(found.between_bytes, moved), far),
-        "outputs": _log(demand.outputs, 1.0),
-        "inputs": _log(demand.inputs, 1.0),
-        "weights": np.log1p(demand.weights),
-        "depth": _log(demand.flop, demand.outputs),
-        "ridge point": _log(estimates.peak_flop_per_s, estimates.bandwidth_byte_per_s),
-        "units": np.full(len(found), np.log(float(device.execution_units or 1))),
-        **{f"size {name}": np.log1p(values) for name, values in found.sizes.items()},
-        **_ratios(found, lanes),
+    plain: dict[str, Floats | float] = {
+        "compute": estimates.compute_s / total, "outer memory": memory[-1] / total, "inner memory": inner / total,
+        "overhead": estimates.overhead_s / total, "occupancy": estimates.occupancy,
     }  # fmt: skip
-    return {name: np.where(np.isfinite(values), values, 0.0) for name, values in columns.items()}
+    logs: dict[str, tuple[Floats | float, Floats | float]] = {
+        "duration": (estimates.latency_s, _MICROSECOND), "balance": (estimates.compute_s + 1e-6 * most, most + 1e-6 * estimates.compute_s),
+        "intensity": (estimates.flop, moved), "near cache": (moved, near), "far cache": (moved, far),
+        # Where it is not known what runs between two executions, nothing does.
+        "cold": (np.maximum(found.between_bytes, moved), far),
+        "outputs": (demand.outputs, 1.0), "inputs": (demand.inputs, 1.0), "weights": (1.0 + demand.weights, 1.0), "depth": (demand.flop, demand.outputs),
+        "ridge point": (estimates.peak_flop_per_s, estimates.bandwidth_byte_per_s), "units": (float(device.execution_units or 1), 1.0),
+        **{f"size {name}": (1.0 + values, 1.0) for name, values in found.sizes.items()},
+    }  # fmt: skip
+    _ratios(found, device, logs, plain)
+    return _Terms(logs, plain)
 
 
-def _ratios(found: Operators, lanes: Floats) -> dict[str, Floats]:
-    """What sizes of some families say together, and how well the innermost one fills vectors and blocks of 64."""
-    sizes = found.sizes
-    columns: dict[str, Floats] = {}
+def _ratios(
+    found: Operators, device: Device, logs: dict[str, tuple[Floats | float, Floats | float]], plain: dict[str, Floats | float]
+) -> None:  # fmt: skip
+    """Add what sizes of some families say together, and how well the innermost one fills vectors and blocks of 64."""
+    sizes, lanes = found.sizes, _lanes(found, device)
     inner = next((sizes[name] for name in ("n", "k", "columns", "width", "head_size", "hidden", "elements") if name in sizes), None)
     if found.kind == "convolution":
         inner = sizes["k"] / sizes["groups"]
-        taps = sizes["c"] / sizes["groups"] * sizes["r"] * sizes["s"]
         pixels = sizes["p"] * sizes["q"]
-        columns |= {
-            "taps": np.log(taps), "pixels": np.log(pixels), "stride": _log(sizes["h"] * sizes["w"], pixels),
-            "depthwise": (sizes["groups"] > 1).astype(np.float64), "filters": np.log(inner), "line": _filled(sizes["q"], lanes),
+        logs |= {
+            "taps": (sizes["c"] / sizes["groups"] * sizes["r"] * sizes["s"], 1.0), "pixels": (pixels, 1.0),
+            "stride": (sizes["h"] * sizes["w"], pixels), "filters": (inner, 1.0),
         }  # fmt: skip
+        plain |= {"depthwise": (sizes["groups"] > 1).astype(np.float64), "line": _filled(sizes["q"], lanes)}
     if found.kind == "gemm":
-        columns |= {"aspect": _log(sizes["m"], sizes["n"]), "rows of blocks": _filled(sizes["m"], np.float64(16.0))}
+        logs["aspect"] = (sizes["m"], sizes["n"])
+        plain["rows of blocks"] = _filled(sizes["m"], 16.0)
     if inner is not None:
-        columns |= {"aligned": _filled(inner, lanes), "blocks": _filled(inner, np.float64(64.0))}
+        plain |= {"aligned": _filled(inner, lanes), "blocks": _filled(inner, 64.0)}
     if "run" in sizes:
-        columns["run"] = np.log1p(sizes["run"])
-    return columns
+        logs["run"] = (1.0 + sizes["run"], 1.0)
 
 
-def _filled(size: Floats, step: Floats | np.float64) -> Floats:
+def _filled(size: Floats, step: Floats | float) -> Floats:
     """Share of the last vector or block that is used: size ÷ ⌈size ÷ step⌉ step."""
     return np.asarray(size / (np.ceil(size / step) * step))
 
 
-def _lanes(found: Operators, device: Device) -> Floats:
+def _lanes(found: Operators, device: Device) -> Floats | float:
     if device.kind == "gpu":
-        return np.full(len(found), float(device.warp_threads or _WARP))
-    bits = {text: _BITS.get(text, 32) for text in set(found.precision)}
-    return np.array([(device.vector_bits or _VECTOR_BITS) / bits[text] for text in found.precision])
+        return float(device.warp_threads or _WARP)
+    bits = device.vector_bits or _VECTOR_BITS
+    if len(set(found.precision)) == 1:
+        return bits / _BITS.get(found.precision[0], 32)
+    return np.array([bits / _BITS.get(text, 32) for text in found.precision])
 
 
 def _caches(device: Device) -> tuple[float, float]:
     """Capacities in bytes of the smallest and the largest level that is no main memory; 1 MiB where none is known."""
-    known = [float(level.capacity_bytes) for level in device.levels if level.name.upper() not in ("DRAM", "HBM", "MEMORY", "VRAM")]
+    known = [float(level.capacity_bytes) for level in device.levels if level.name.upper() not in _MAIN]
     return (min(known), max(known)) if known else (2.0**20, 2.0**20)
-
-
-def _log(numerator: Floats, denominator: Floats | float) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.log(np.maximum(numerator, _TINY)) - np.log(np.maximum(denominator, _TINY))
-    return np.asarray(np.clip(found, -_MOST_LOG, _MOST_LOG))

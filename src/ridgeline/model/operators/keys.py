@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +25,17 @@ def shape_keys(found: Operators, device: str | Sequence[str]) -> NDArray[np.int6
         device: name of one for all, or one a row.
     """
     devices = [device] * len(found) if isinstance(device, str) else list(device)
-    key = _texts(list(zip(found.variant, found.precision, devices, strict=True)), found.kind)
-    for name in sorted(found.sizes):
-        key = _mixed(key ^ found.sizes[name].astype(np.int64).view(np.uint64))
-    return key.view(np.int64)
+    texts = list(zip(found.variant, found.precision, devices, strict=True))
+    known = {each: _digest(found.kind, *each) for each in set(texts)}
+    parts = np.empty((len(found.sizes) + 1, len(found)), np.uint64)
+    parts[0] = [known[each] for each in texts]
+    for place, name in enumerate(sorted(found.sizes)):
+        # Each dimension counts from a number of its own, so that no two can be exchanged.
+        parts[place + 1] = found.sizes[name].astype(np.uint64) + np.uint64(_digest(name) >> 1)
+    return _mixed(np.bitwise_xor.reduce(_mixed(parts), axis=0)).view(np.int64)
 
 
-def _texts(texts: list[tuple[str, str, str]], kind: str) -> NDArray[np.uint64]:
-    known = {each: _digest(kind, *each) for each in set(texts)}
-    return np.array([known[each] for each in texts], np.uint64)
-
-
+@lru_cache(maxsize=4096)
 def _digest(*words: str) -> int:
     return int.from_bytes(hashlib.blake2b("\0".join(words).encode(), digest_size=8).digest(), "little")
 

@@ -21,7 +21,7 @@ from ..learned.conformal import upper_quantile
 from ..learned.scaling import scaling_of
 from ..validation.splits import folds
 from .corrector import METHODS, Corrector, Method, Range
-from .features import Operators, feature_columns, feature_matrix, operators
+from .features import Operators, feature_matrix, feature_names, operators
 from .fitting import Choice, chosen, fit_models, tried_methods
 from .intervals import Residuals, intervals, measured
 from .keys import shape_keys
@@ -189,10 +189,9 @@ def _rows(found: Prepared, kind: str) -> _Rows:
         at = group.at[inside]
         own = group.part(inside)
         listed = operators(kind, [found.workloads[index] for index in at.tolist()])
-        columns = feature_columns(listed, own, group.device)
-        names = (*columns, *counted)
+        names = (*feature_names(listed, own, group.device), *counted)
         moved = own.read_bytes + own.weight_bytes + own.write_bytes
-        parts.append((at, feature_matrix(columns, names, listed), own.latency_s, listed, [group.device.name] * len(at), own.flop, moved))
+        parts.append((at, feature_matrix(listed, own, group.device, names), own.latency_s, listed, [group.device.name] * len(at), own.flop, moved))
     at = np.concatenate([part[0] for part in parts])
     order = np.argsort(at, kind="stable")
     estimated = np.concatenate([part[2] for part in parts])[order]
