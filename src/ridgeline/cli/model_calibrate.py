@@ -19,10 +19,16 @@ __all__ = ["calibrate"]
 @click.command(no_args_is_help=True)
 @click.argument("model", metavar="MODEL")
 @click.option("--pairs", metavar="FILE", help='A file with {"predicted_s": …, "actual_s": …} on each line; of one that grew only what is new counts.')
-@click.option("--from-notebook", is_flag=True, help="Take the runs of the notebook that were not taken yet: what MODEL says of their models, and what was measured.")
+@click.option(
+    "--from-notebook",
+    is_flag=True,
+    help="Take the runs of the notebook that were not taken yet: what MODEL says of their models, and what was measured.",
+)
 @click.option("--notebook", metavar="PATH|URL", help="File or PostgreSQL URL of the notebook.")
 @click.option("-o", "--out", metavar="STATE", help="The calibration that is kept; one that is there goes on. [default: MODEL.calibration]")
-@click.option("--version", "number", type=click.IntRange(0), help="Show the corrections of an earlier version, which stay what they were. [default: the newest]")
+@click.option(
+    "--version", "number", type=click.IntRange(0), help="Show the corrections of an earlier version, which stay what they were. [default: the newest]"
+)
 @json_option
 @markdown_option
 @quiet_option

@@ -21,9 +21,21 @@ _FILE = "operators.model"
 
 @click.command(no_args_is_help=True)
 @click.argument("tables", metavar="TABLE...", nargs=-1, required=True)
-@click.option("--device-file", "device_files", metavar="FILE", multiple=True, help="A device of the table that the catalogue lacks, as `ridgeline probe --json` writes it; repeatable.")
+@click.option(
+    "--device-file",
+    "device_files",
+    metavar="FILE",
+    multiple=True,
+    help="A device of the table that the catalogue lacks, as `ridgeline probe --json` writes it; repeatable.",
+)
 @click.option("-o", "--out", metavar="FILE", default=_FILE, show_default=True, help="Where the model is written.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of splits and of whatever is drawn; the same gives the same file.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    help="Of splits and of whatever is drawn; the same gives the same file.",
+)
 @click.option("--level", default="90%", show_default=True, help="Share that intervals are to cover.")
 @click.option("--resume", is_flag=True, help="Go on from what an interrupted training left beside FILE.")
 @click.option("--force", is_flag=True, help="Write over FILE if it exists.")
@@ -34,8 +46,9 @@ _FILE = "operators.model"
 def train(*, tables: tuple[str, ...], **given: Any) -> int:
     """Learn from measured latencies what the formulas leave over, operator by operator.
 
-    TABLE is what `ridgeline model collect` wrote, or a folder of published recordings that docs/model-training.md names. Rows that cannot be right are
-    left out and counted; a table most of whose rows cannot be is refused. Each family of operators gets the corrector that errs least on held-out shapes.
+    TABLE is what `ridgeline model collect` wrote, or a folder of published recordings that docs/model-training.md names. Rows that cannot be right
+    are left out and counted; a table most of whose rows cannot be is refused. Each family of operators gets the corrector that errs least on
+    held-out shapes.
     """
     from ridgeline.flows.model_train import train as flow
 

@@ -22,13 +22,22 @@ _PARTS = 5
 
 @click.command(no_args_is_help=True)
 @click.argument("tables", metavar="TABLE...", nargs=-1, required=True)
-@click.option("--by", type=click.Choice(["row", "shape", "family", "device"]), help="What is held out: no row, shape, family or device of the test is learned from. [default: shape]")
+@click.option(
+    "--by",
+    type=click.Choice(["row", "shape", "family", "device"]),
+    help="What is held out: no row, shape, family or device of the test is learned from. [default: shape]",
+)
 @click.option("--folds", type=click.IntRange(2, 1000), help="Parts into which rows or shapes are divided, each held out once. [default: 5]")
 @click.option("--model", "model_file", metavar="FILE", help="Ask this trained file as it is, about rows of which it has seen none.")
 @click.option("--device-file", "device_files", metavar="FILE", multiple=True, help="A device of the table that the catalogue lacks; repeatable.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of splits and of whatever is drawn.")
 @click.option("--level", default="90%", show_default=True, help="Share that intervals are to cover.")
-@click.option("--html", "html_path", metavar="FILE", help="Write the report with predicted against measured drawn as one HTML file as well; - is stdout, without the page.")
+@click.option(
+    "--html",
+    "html_path",
+    metavar="FILE",
+    help="Write the report with predicted against measured drawn as one HTML file as well; - is stdout, without the page.",
+)
 @click.option("--force", is_flag=True, help="Write over files that exist.")
 @json_option
 @markdown_option

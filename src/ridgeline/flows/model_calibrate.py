@@ -59,7 +59,7 @@ def calibrate(
         found = pairs_of_notebook(known, model, notebook, after=ledger.last_run, report=say)
         taken, passed, last = [*taken, *found.pairs], found.passed_over, found.last_run
     after, said = calibration_report(ledger.calibration, taken, version=version, passed_over=passed)
-    if taken or not place.exists() and (pairs is not None or from_notebook):
+    if taken or (not place.exists() and (pairs is not None or from_notebook)):
         write_atomic(place, encode(Ledger(calibration=after, files=files, last_run=last)))
     return said
 
@@ -75,5 +75,3 @@ def _pair(line: bytes, number: int, file: str | Path) -> Pair:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, RidgelineError) as error:
         what = f"{file} line {number}: {error}"
         raise ReadError("a pair with predicted_s and actual_s on each line", found=what, remedy="mend or remove the line") from error
-
-

@@ -1,7 +1,7 @@
 """`model validate`: a model held against rows that it has not seen: trained again for each part that is held out, or a model file as it is.
 
-How rows are held out and what leaks is decided in `model.validation`; here is decided that a split that leaks is refused before anything is trained, and
-that a model file is asked about no shape that it has learned from.
+How rows are held out and what leaks is decided in `model.validation`; here is decided that a split that leaks is refused before anything is trained,
+and that a model file is asked about no shape that it has learned from.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .modelling.devices import devices_of
 from .modelling.documents import read_document
 from .modelling.tables import load_tables
 
-__all__ = ["CLAIMS", "Claim", "validate"]
+__all__ = ["CLAIMS", "Claim", "held_out", "validate"]
 
 Report = Callable[[str, float | None], None]
 Claim = Literal["row", "shape", "family", "device"]
@@ -49,7 +49,6 @@ def validate(
     Raises:
         UsageError: a split that leaks, rows that a model file has seen, too few groups. ReadError: a file that cannot be read.
     """
-    say = report or (lambda label, fraction: None)
     if by not in CLAIMS:
         raise UsageError(f"one of {', '.join(CLAIMS)}", found=repr(by), remedy="say what is to be held out")
     table = load_tables([tables] if isinstance(tables, str | Path) else tables, report=report)
@@ -57,14 +56,20 @@ def validate(
     found = prepared(table, devices_of(table, device_files), report=report)
     if known is not None:
         return _of_file(known, found)
-    splits = folds(found.table, by, count, seed) if by in ("row", "shape") else tuple(one_after_another(found.table, by))
+    return held_out(found, by=by, count=count, settings=Settings(seed=seed, level=level), report=report)
+
+
+def held_out(found: Prepared, *, by: str, settings: Settings, count: int = 5, report: Report | None = None) -> ValidationReport:
+    """Train again for each part that is held out, and ask about it; arguments and errors as `validate`, level a share."""
+    say = report or (lambda label, fraction: None)
+    splits = folds(found.table, by, count, settings.seed) if by in ("row", "shape") else tuple(one_after_another(found.table, by))
     for split in splits:
         refuse_leaks(found.table, split)
     parts: list[tuple[Split, Answers]] = []
     for number, split in enumerate(splits):
-        made = train_prepared(some(found, split.train), Settings(seed=seed, level=level), report=_within(say, split.name, number, len(splits)))
+        made = train_prepared(some(found, split.train), settings, report=_within(say, split.name, number, len(splits)))
         parts.append((split, asked_about(made, some(found, split.test))))
-    return _reported(found, parts, name="correctors of operators", version=found.data_version, level=level)
+    return _reported(found, parts, name="correctors of operators", version=found.data_version, level=settings.level)
 
 
 def _within(say: Report, name: str, number: int, count: int) -> Report:

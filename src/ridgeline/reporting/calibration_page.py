@@ -54,9 +54,8 @@ def _changes(report: CalibrationReport) -> Table:
         Column(title="because", flexible=True, weight=15, lines=2),
         Column(title="version", right=True, weight=10),
     )
-    return Table(
-        caption="actual ÷ predicted, before and after", columns=columns, rows=tuple(_change(change) for change in report.changes), empty="no level moved",
-    )  # fmt: skip
+    rows = tuple(_change(change) for change in report.changes)
+    return Table(caption="actual ÷ predicted, before and after", columns=columns, rows=rows, empty="no level moved")
 
 
 def _change(change: LevelChange) -> tuple[Cell, ...]:
@@ -70,8 +69,10 @@ def _change(change: LevelChange) -> tuple[Cell, ...]:
 
 def _corrections(report: CalibrationReport) -> tuple[Block, ...]:
     columns = (
-        Column(title="group", flexible=True, weight=20), Column(title="factor", right=True, weight=19), Column(title="from", flexible=True, weight=10),
-    )  # fmt: skip
+        Column(title="group", flexible=True, weight=20),
+        Column(title="factor", right=True, weight=19),
+        Column(title="from", flexible=True, weight=10),
+    )
     rows = tuple(
         (words(group), number(found.factor.value, "fraction", (found.factor.low, found.factor.high)), words(found.factor.origin))
         for group, found in report.corrections.items()

@@ -69,7 +69,9 @@ def begun(model: str, kept: Ledger | None) -> Ledger:
         return Ledger(calibration=start(model))
     if kept.calibration.model != model:
         found = f"one of {kept.calibration.model}"
-        raise UsageError(f"a calibration of {model}", found=found, remedy="start a new one with -o: corrections belong to the model they were learned for")
+        raise UsageError(
+            f"a calibration of {model}", found=found, remedy="start a new one with -o: corrections belong to the model they were learned for"
+        )
     checked(kept.calibration)
     if any(lines < 0 for _, lines in kept.files):
         raise ReadError("counts of lines", found="one under 0", remedy="take the calibration from where it was kept")

@@ -129,7 +129,7 @@ def corrections(corrector: Corrector, rows: Floats) -> Floats:
     log = np.full(len(rows), corrector.level)
     if corrector.models:
         log += sum(model(rows) for model in corrector.ready) / len(corrector.models)  # type: ignore[operator]
-    return np.minimum(np.maximum(log, corrector.bound.least - _SLACK), corrector.bound.most + _SLACK)
+    return np.asarray(np.minimum(np.maximum(log, corrector.bound.least - _SLACK), corrector.bound.most + _SLACK))
 
 
 def difficulties(corrector: Corrector, rows: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """What a corrector sees of an operator: dimensionless numbers of the work, of the estimate and of the device.
 
-This module decides the columns: how the estimate is made up (balance of arithmetic and memory, share of overhead, occupancy), how the data compare with
-the caches, sizes and their ratios in logarithms, how far whole vectors are filled, and one column of 0 and 1 for each variant and precision.
+This module decides the columns: how the estimate is made up (balance of arithmetic and memory, share of overhead, occupancy), how the data compare
+with the caches, sizes and their ratios in logarithms, how far whole vectors are filled, and one column of 0 and 1 for each variant and precision.
 Which of them a corrector uses is in the corrector; ratios carry from one device to another, sizes tell the shapes of one apart. Sources of such
 features: G. Yu et al., "Habitat", USENIX ATC 2021; S. Lee et al., "NeuSight", ASPLOS 2025 (utilisation and waves instead of times).
 """
@@ -176,7 +176,8 @@ def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
         # Where it is not known what runs between two executions, nothing does.
         "cold": (np.maximum(found.between_bytes, moved), far),
         "outputs": (demand.outputs, 1.0), "inputs": (demand.inputs, 1.0), "weights": (1.0 + demand.weights, 1.0), "depth": (demand.flop, demand.outputs),
-        "ridge point": (estimates.peak_flop_per_s, estimates.bandwidth_byte_per_s), "units": (float(device.execution_units or 1), 1.0),
+        "ridge point": (estimates.peak_flop_per_s, estimates.bandwidth_byte_per_s),
+        "units": (float(device.execution_units or 1), 1.0),
         **{f"size {name}": (1.0 + values, 1.0) for name, values in found.sizes.items()},
     }  # fmt: skip
     _ratios(found, device, logs, plain)

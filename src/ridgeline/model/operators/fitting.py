@@ -1,7 +1,7 @@
 """Candidates for a corrector, and the choice among them by cross-validation.
 
-This module decides how each candidate is fitted and which is taken: the one whose mean |log residual| on held-out shapes is least, of those within one
-per cent of it the simplest. Trees keep the signs that physics gives (`features.RISING`).
+This module decides how each candidate is fitted and which is taken: the one whose mean |log residual| on held-out shapes is least, of those within
+one per cent of it the simplest. Trees keep the signs that physics gives (`features.RISING`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def chosen(rows: Floats, target: Floats, features: tuple[str, ...], sides: Sides
         levels[test_at] = np.median(target[train_at])
         low, high = float(target[train_at].min()), float(target[train_at].max())
         for part in parts:
-            model = fit_models(part, rows[train_at], target[train_at] - levels[test_at[0]], features, seed)[0]  # type: ignore[arg-type]
+            model = fit_models(part, rows[train_at], target[train_at] - levels[test_at[0]], features, seed)[0]  
             held[part][test_at] = np.clip(predict(model, rows[test_at]), low - levels[test_at[0]], high - levels[test_at[0]])
     answers: dict[Method, Floats] = {}
     for method in METHODS:
@@ -74,7 +74,7 @@ def chosen(rows: Floats, target: Floats, features: tuple[str, ...], sides: Sides
     errors = {method: float(np.mean(np.abs(target - answer))) for method, answer in answers.items()}
     least = min(errors.values())
     best = next(method for method in answers if errors[method] <= _ALIKE * least)
-    return Choice(best, dict(errors), answers[best])
+    return Choice(best, {str(method): error for method, error in errors.items()}, answers[best])
 
 
 def fit_models(method: Method, rows: Floats, target: Floats, features: tuple[str, ...], seed: int) -> tuple[Model, ...]:

@@ -1,7 +1,7 @@
 """How far off a corrector is: difficulty, quantiles by device and tenth of time, and ends for devices that nobody measured.
 
-This module decides what residuals stand for: those of shapes that were held out for devices that were measured, those of devices that were left out for
-all others. A difficulty that was learned from a residual never judges it: it is fitted without the fold that the residual is in.
+This module decides what residuals stand for: those of shapes that were held out for devices that were measured, those of devices that were left out
+for all others. A difficulty that was learned from a residual never judges it: it is fitted without the fold that the residual is in.
 """
 
 from __future__ import annotations
@@ -150,5 +150,3 @@ def _left_out(held: Residuals, own: NDArray[np.bool_], names: tuple[str, ...], m
     answers = [predict(model, held.features[own]) for model in models]
     found = middle + (np.mean(answers, axis=0) if answers else np.zeros(int(own.sum())))
     return np.clip(found, target.min(), target.max())
-
-

@@ -1,8 +1,8 @@
 """From a table of measured latencies to rows that a corrector may learn from, each with its estimate; nothing is left out without a word.
 
 The order: rows of families, devices, precisions or sizes that the estimates do not know; rows that cannot be estimated; then the checks of
-`model.rows`, held against the peaks with FLOPs and bytes of the estimates where the table has none. A table of which the checks catch more than half is
-refused: what is wrong with it is wrong with the rest too.
+`model.rows`, held against the peaks with FLOPs and bytes of the estimates where the table has none. A table of which the checks catch more than half
+is refused: what is wrong with it is wrong with the rest too.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _known(table: LatencyTable, devices: Mapping[str, Device]) -> tuple[LatencyT
             left.setdefault(why, []).append(index)
             continue
         kept.append(index)
-        workloads.append(Workload(kind=kind, variant=variant, precision=precision, sizes=sizes))  # type: ignore[arg-type]
+        workloads.append(Workload(kind=kind, variant=variant, precision=precision, sizes=sizes))
     excluded = [_excluded(table, why, np.array(at)) for why, at in left.items()]
     part = table.rows(np.array(kept, np.intp))
     return msgspec.structs.replace(part, excluded=(*table.excluded, *excluded)), tuple(workloads)
@@ -137,9 +137,10 @@ def _estimated(
     for code in np.unique(codes).tolist():
         at = np.flatnonzero(codes == code)
         device = devices[table.texts_at("device", int(at[0]))]
-        clocks = {name: float(table.optional(name)[at[0]]) or None for name in ("core_clock_hz", "memory_clock_hz")}
+        core, memory = (float(table.optional(name)[at[0]]) or None for name in ("core_clock_hz", "memory_clock_hz"))
+        state = SystemState(core_clock_hz=core, memory_clock_hz=memory) if core or memory else None
         try:
-            found = estimates([workloads[index] for index in at.tolist()], device, SystemState(**clocks) if any(clocks.values()) else None)
+            found = estimates([workloads[index] for index in at.tolist()], device, state)
         except RidgelineError as error:
             failed.setdefault(f"{device.name}: no estimate: {error}", []).extend(at.tolist())
             continue

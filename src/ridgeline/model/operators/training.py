@@ -137,7 +137,9 @@ def train_prepared(
         if keep is not None:
             keep(state)
     if not state.finished:
-        raise UsageError("enough rows of a family to learn from", found="; ".join(f"{kind}: {why}" for kind, why in left.items()), remedy="measure more")
+        raise UsageError(
+            "enough rows of a family to learn from", found="; ".join(f"{kind}: {why}" for kind, why in left.items()), remedy="measure more"
+        )
     return _model(found, state, left)
 
 
