@@ -71,7 +71,7 @@ def estimates(
         workloads: at least one.
         device: the device, or its roofs if they are at hand (then `state` is already in them).
         state: of the machine; kernel: what is set of the kernels.
-        reuse_bytes: bytes touched between two executions of each operator, (N,) or a number.
+        reuse_bytes: bytes touched between two executions of each operator, (N,) or a number; those of the operators if not given.
 
     Raises:
         UsageError: no operators, a family that there is not, sizes that it lacks. OutOfRange: as `roofs` and `Roofs.peak`.
@@ -85,7 +85,7 @@ def estimates(
         raise UsageError("at least one operator", found="none", remedy="give the operators of a graph")
     under = device if isinstance(device, Roofs) else roofs(device, state)
     count = len(workloads)
-    distance = None if reuse_bytes is None else np.broadcast_to(np.asarray(reuse_bytes, np.float64), (count,))
+    distance = _distances(workloads, reuse_bytes)
     groups: dict[tuple[Any, ...], list[int]] = {}
     for place, work in enumerate(workloads):
         key = (work.kind, work.precision, work.weight_precision, work.sparsity, tuple(sorted(work.sizes)))
@@ -100,6 +100,13 @@ def estimates(
             kind, sizes, under, precision=precision, weight_precision=weights, cost=cost, sparsity=sparsity, kernel=kernel, reuse_bytes=reuse
         ))  # fmt: skip
     return parts[0] if len(parts) == 1 else _scattered(parts, list(groups.values()), count)
+
+
+def _distances(workloads: Sequence[Workload], given: ArrayLike | None) -> Floats | None:
+    if given is not None:
+        return np.broadcast_to(np.asarray(given, np.float64), (len(workloads),))
+    own = [getattr(work, "reuse_bytes", None) or 0.0 for work in workloads]
+    return np.array(own) if any(own) else None
 
 
 def of_kind(
@@ -139,7 +146,8 @@ def _joined(
     large, small = np.maximum(compute_s, longest), np.minimum(compute_s, longest)
     ratio = np.square(np.square(small / np.where(large > 0, large, 1.0)))
     busy_s = large * np.sqrt(np.sqrt(1.0 + ratio)) * under.stretch
-    overhead = under.dispatch_s + _barrier(occupancy, under)
+    starts = work.sizes["nodes"] if work.kind == "call" else 1.0
+    overhead = under.dispatch_s * starts + _barrier(occupancy, under)
     bound = np.where(compute_s >= longest, 0, level + 1)
     bound = np.where(overhead > busy_s, len(names) - 2, bound)
     bound = np.where(talk_s > np.maximum(busy_s, overhead), len(names) - 1, bound)

@@ -271,8 +271,8 @@ def _left(rate: float, state: SystemState) -> float:
 
 
 def _dispatch(device: Device, state: SystemState, library: str, reasons: list[str]) -> float:
-    if state.dispatch_s is not None:
-        return state.dispatch_s
+    if state.dispatch_s is not None and device.kind == "cpu":
+        return state.dispatch_s  # an accelerator's host works beside it: what it needs is no part of an operator
     cost = device.cost("dispatch", library) or device.cost("dispatch", "torch")
     if cost is None:
         seconds = assumed().dispatch_s[device.kind]

@@ -62,8 +62,7 @@ def _passed(work: Asked, one: float, total: float) -> tuple[Floats, Floats, Floa
         left, right = _blocked(work, work.product, one)
         return left, right, work.write_bytes
     # A row that the level above held is not fetched a second time.
-    row = work.sizes["columns"] * (work.read_bytes / (work.sizes["rows"] * work.sizes["columns"])) if "columns" in work.sizes else work.read_bytes
-    passes = np.where(row <= one, 1.0, work.passes)
+    passes = np.where(work.row_bytes <= one, 1.0, work.passes)
     repeats = np.where(work.weight_bytes <= total, 1.0, work.repeats)
     return work.read_bytes * passes, work.weight_bytes * repeats, work.write_bytes
 
