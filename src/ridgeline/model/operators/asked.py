@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ridgeline.core import Sparsity
+from ridgeline.core import Sparsity, Workload
 
 from ..analytic.compressed import structured, unstructured
 from ..families import FAMILIES, sizes_of
 from .assumed import assumed
 
-__all__ = ["BY_ROW", "WIDTH", "Asked", "Product", "asked"]
+__all__ = ["BY_ROW", "WIDTH", "Asked", "Product", "asked", "held_bytes"]
 
 Floats = NDArray[np.float64]
 
@@ -97,6 +97,16 @@ def asked(
         passes=_passes(kind, one), repeats=full["steps"] if kind == "recurrent" else one, items=_items(kind, full, need.outputs),
         row_bytes=full["columns"] * width if kind in BY_ROW else need.inputs * width, product=product, sizes=full, reasons=reasons,
     )  # fmt: skip
+
+
+def held_bytes(work: Workload) -> tuple[float, float]:
+    """(Bytes of all weights of an operator, of its operands and results): of experts all that there are, not those that a batch reaches."""
+    need = asked(work.kind, dict(work.sizes), precision=work.precision, weight_precision=work.weight_precision, sparsity=work.sparsity)
+    weights = float(need.weight_bytes[0])
+    if work.kind == "moe":
+        sizes = {name: float(values[0]) for name, values in need.sizes.items()}
+        weights = 3.0 * sizes["hidden"] * sizes["inner"] * (sizes["experts"] + sizes["shared"]) * _held(work.precision, work.weight_precision)
+    return weights, float(need.read_bytes[0] + need.write_bytes[0])
 
 
 def _held(precision: str, weights: str | None) -> float:
