@@ -26,8 +26,8 @@ _MULTIPLYING = frozenset(("mul", "quantizelinear"))
 _Layer = tuple[EthosKind, int, int, int, int, int, int, int, int]
 
 
-def ethos_times(workloads: Sequence[Workload], device: Device) -> tuple[Floats, Floats, Floats] | None:
-    """(Seconds, seconds of computing, seconds of the slower memory), (N,) each, nan for what is no layer; null on another device.
+def ethos_times(workloads: Sequence[Workload], device: Device) -> tuple[Floats, Floats, Floats, Floats, Floats] | None:
+    """(Seconds, of computing, of the slower memory, bytes off the chip, of its SRAM), (N,) each, nan for what is no layer; null on another device.
 
     Args:
         workloads: N operators in the order of the network, for weights are fetched while the layer before them runs.
@@ -36,7 +36,7 @@ def ethos_times(workloads: Sequence[Workload], device: Device) -> tuple[Floats, 
     if npu is None:
         return None
     layers = {place: layer for place, work in enumerate(workloads) if (layer := _layer(work)) is not None}
-    found = tuple(np.full(len(workloads), np.nan) for _ in range(3))
+    found = tuple(np.full(len(workloads), np.nan) for _ in range(5))
     if layers:
         try:
             cost = ethos_cost(npu, _layers(list(layers.values())))
@@ -46,7 +46,8 @@ def ethos_times(workloads: Sequence[Workload], device: Device) -> tuple[Floats, 
         found[0][places] = cost.cycles / npu.clock_hz
         found[1][places] = cost.compute_cycles / npu.clock_hz
         found[2][places] = np.maximum(cost.sram_cycles, cost.off_chip_cycles) / npu.clock_hz
-    return found[0], found[1], found[2]
+        found[3][places], found[4][places] = cost.off_chip_bytes, cost.sram_bytes
+    return found[0], found[1], found[2], found[3], found[4]
 
 
 def _processor(device: Device) -> EthosU | None:

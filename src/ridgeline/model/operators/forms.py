@@ -30,12 +30,17 @@ _HALF = ("bf16", "fp16", "fp8")
 
 
 class Formed(NamedTuple):
-    """N operators, (N,) each: `seconds`, nan where no room answers; `compute`, `memory`: parts, s; `low`, `high`: ends of the interval, nan where the
-    room has none; `learned`: whether measurements of GPUs corrected it; `reasons` → for which."""
+    """N operators, (N,) each.
+
+    `seconds`: nan where no room answers; `compute`, `memory`: parts, s; `outer`, `near`: bytes of the outermost memory and of one on the chip beside
+    it; `low`, `high`: ends of the interval, nan where the room has none; `learned`: whether measurements of GPUs corrected it; `reasons` → for which.
+    """
 
     seconds: Floats
     compute: Floats
     memory: Floats
+    outer: Floats
+    near: Floats
     low: Floats
     high: Floats
     learned: NDArray[np.bool_]
@@ -51,14 +56,14 @@ def formed(workloads: Sequence[Workload], device: Device, state: SystemState | N
     """
     count = len(workloads)
     unknown = [np.full(count, np.nan) for _ in range(5)]
-    found = Formed(unknown[0], unknown[1], unknown[2], unknown[3], unknown[4], np.zeros(count, bool), {})
+    found = Formed(unknown[0], unknown[1], unknown[2], np.zeros(count), np.zeros(count), unknown[3], unknown[4], np.zeros(count, bool), {})
     if device.kind == "gpu":
         _fp32(found, workloads, device, state, trained)
         _half(found, workloads, device, state)
     elif device.kind == "npu":
         times = ethos_times(workloads, device)
         if times is not None:
-            for name, values in zip(("seconds", "compute", "memory"), times, strict=True):
+            for name, values in zip(("seconds", "compute", "memory", "outer", "near"), times, strict=True):
                 getattr(found, name)[:] = values
     return found
 
@@ -104,7 +109,7 @@ def _put_fp32(found: Formed, kind: str, variant: str, sizes: dict[str, Floats], 
         if given.outside.any() and not given.unlike:
             reason = f"{kind} beyond all operators that were measured"
             found.reasons.setdefault(reason, np.zeros(len(found.seconds), bool))[places] = given.outside
-    found.compute[places], found.memory[places] = made.compute, made.memory
+    found.compute[places], found.memory[places], found.outer[places] = made.compute, made.memory, made.bytes
 
 
 def _half(found: Formed, workloads: Sequence[Workload], device: Device, state: SystemState | None) -> None:
@@ -121,7 +126,7 @@ def _half(found: Formed, workloads: Sequence[Workload], device: Device, state: S
         except OutOfRange:
             continue
         found.seconds[places], found.low[places], found.high[places] = made.seconds, made.low, made.high
-        found.compute[places], found.memory[places] = made.compute, made.memory
+        found.compute[places], found.memory[places], found.outer[places] = made.compute, made.memory, made.bytes
         for reason, where in made.out_of_range.items():
             found.reasons.setdefault(reason, np.zeros(len(workloads), bool))[places] = where
 

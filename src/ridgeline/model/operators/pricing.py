@@ -24,6 +24,8 @@ from .roofs import Roofs
 __all__ = ["Corrected", "Corrector", "Priced", "priced"]
 
 Floats = NDArray[np.float64]
+#: The memory beside an array of multipliers, as device files name it.
+_NEAR = "SRAM"
 
 
 class Corrected(Protocol):
@@ -132,8 +134,17 @@ def _replaced(base: Estimates, made: Formed, low: Floats, high: Floats) -> tuple
         np.where(np.isfinite(made.low), made.low, seconds * spread["form_low"]),
         np.where(np.isfinite(made.high), made.high, seconds * spread["form_high"]),
     )
+    traffic = {name: np.where(known, 0.0, values) for name, values in base.traffic_bytes.items()}
+    traffic[outer] = np.where(known, made.outer, base.traffic_bytes[outer])
+    if _NEAR in traffic and outer != _NEAR:
+        traffic[_NEAR] = np.where(known, made.near, base.traffic_bytes[_NEAR])
     parts = base._replace(
-        compute_s=compute, memory_s=memory, overhead_s=overhead, latency_s=seconds, bound=np.where(known, bound, base.bound).astype(np.int64)
+        traffic_bytes=traffic,
+        compute_s=compute,
+        memory_s=memory,
+        overhead_s=overhead,
+        latency_s=seconds,
+        bound=np.where(known, bound, base.bound).astype(np.int64),
     )
     return parts, np.where(known, ends[0], low), np.where(known, ends[1], high)
 

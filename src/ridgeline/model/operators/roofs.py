@@ -216,6 +216,9 @@ def _levels(device: Device, threads: int, core: float, state: SystemState, reaso
         kept = 0.0 if device.kind == "gpu" and level.shared_by == 1 else capacity * instances
         found.append(Level(level.name, kept, capacity, rate * core * reached, rate * core, level.line_bytes))
     found.extend(_unsized(device, memory, {each.name for each in found}, core, reached))
+    if memory == "host" and not any(each.capacity_bytes > 0 for each in found):
+        reasons.append(f"how much memory {device.name} has on the chip is not known: it is taken to hold the whole model")
+        found.append(Level("chip", math.inf, math.inf, 0.0, 0.0, 64))
     rate = _rate(device, memory, threads)
     left = _left(rate, state)
     if state.memory_clock_hz is not None:

@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 _REGISTERS = 2048.0
 #: A line that is fetched for a part of it serves its neighbours too, unless it was dropped before: at most so much is wasted.
 _MOST_WASTE = 4.0
+#: What holds this holds everything.
+_MOST_BYTES = 1e18
 
 
 def traffic(work: Asked, roofs: Roofs, reuse_bytes: Floats | None = None) -> dict[str, Floats]:
@@ -75,6 +77,7 @@ def _blocked(work: Asked, p: Product, capacity: float) -> tuple[Floats, Floats]:
         _width(work.weight_bytes, p.k * p.n * p.batch),
         _width(work.write_bytes, p.m * p.n * p.batch),
     )
+    capacity = min(capacity, _MOST_BYTES)
     tile = choose_gemm_tile(p.m, n, p.k, capacity_bytes=capacity, element_bytes=widths, depth=8)
     moved = gemm_traffic(p.m, n, p.k, tile=tile, capacity_bytes=capacity, element_bytes=widths)
     left, right = moved.left_bytes / (p.m * p.k * widths[0]), moved.right_bytes / (p.k * n * widths[1])
