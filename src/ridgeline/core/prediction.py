@@ -82,7 +82,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     Args:
         device: name of the device; batch, precision, state, kernel: what was asked.
         latency_s: seconds of one call.
-        compute_s, overhead_s, communication_s: its parts; `memory_s` by memory level.
+        compute_s, overhead_s, communication_s: its parts, which overlap; `memory_s` by memory level.
+        split: shares of the latency by what takes it, which add up to 1: `compute`, a memory level, `overhead`, `communication`.
         throughput_per_s: items (of the batch) in a second.
         achieved_flop_per_s, peak_share: rate and share of the peak of engine and precision.
         achieved_byte_per_s, bandwidth_share: of the memory; `level_share` of each level.
@@ -106,6 +107,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     kernel: KernelParameters | None = None
     compute_s: Quantity | None = None
     memory_s: dict[str, Quantity] = {}
+    split: dict[str, float] = {}
     overhead_s: Quantity | None = None
     communication_s: Quantity | None = None
     throughput_per_s: Quantity | None = None

@@ -149,7 +149,7 @@ def _prediction(
     return Prediction(
         device=device.name, latency_s=tell.made(call.seconds, call.low, call.high, "s"), batch=plan.batch, precision=plan.precision,
         state=asked.state, kernel=asked.kernel, compute_s=tell.part(call.compute_s),
-        memory_s={name: tell.part(seconds) for name, seconds in call.memory_s.items()}, overhead_s=tell.part(call.overhead_s),
+        memory_s={name: tell.part(seconds) for name, seconds in call.memory_s.items()}, overhead_s=tell.part(call.overhead_s), split=_split(call),
         communication_s=tell.part(call.communication_s), throughput_per_s=tell.rate(batch, "count/s"),
         achieved_flop_per_s=tell.rate(call.flop, "FLOP/s"), peak_share=tell.share(call.peak_s), achieved_byte_per_s=tell.rate(moved, "B/s"),
         bandwidth_share=tell.share(moved / outer.ceiling_byte_per_s),
@@ -162,6 +162,11 @@ def _prediction(
         out_of_range=tuple(dict.fromkeys((*reasons, *call.reasons))), bound=max(call.terms, key=lambda name: call.terms[name]),
         operators=_operators(plan, prices, call, tell), runtime=plan.runtime, unknown=unknown,
     )  # fmt: skip
+
+
+def _split(call: Summed) -> dict[str, float]:
+    total = sum(call.terms.values())
+    return {name: seconds / total for name, seconds in sorted(call.terms.items(), key=lambda item: -item[1])}
 
 
 def _occupancy(call: Summed, under: Roofs, tell: Teller) -> Quantity | str:

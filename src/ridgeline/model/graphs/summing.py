@@ -28,8 +28,12 @@ _PRODUCTS = frozenset(("gemm", "convolution", "attention", "moe", "recurrent"))
 
 
 class Summed(NamedTuple):
-    """One call: `seconds` with ends `low` and `high`; parts in seconds, which overlap; `flop` of products, `peak_s` that they take at their peaks;
-    `traffic` by level, B; `occupancy`; `terms`: seconds by what binds; `operators_s`: of each task, in its order; `basis`, `reasons`."""
+    """One call.
+
+    `seconds` with ends `low` and `high`; parts in seconds, which overlap; `flop` of products, `peak_s` that they take at their peaks; `traffic` by
+    level, B; `occupancy`; `terms`: seconds by what takes them, which add up to the whole; `operators_s`: of each task, in its order; `basis`,
+    `reasons`.
+    """
 
     seconds: float
     low: float
@@ -68,7 +72,7 @@ def summed(plan: Plan, prices: Priced, repeats: Floats, under: Roofs, state: Sys
         low, high = max(low, whole.host_s * spread["spec_low"]), max(high, whole.host_s * spread["spec_high"])
     low, high = min(low, whole.seconds), max(high, whole.seconds)
     product = np.array([task.work.kind in _PRODUCTS for task in plan.tasks if task.work is not None])
-    terms = _terms(prices, each)
+    terms = _terms(prices, repeats)
     if whole.exposed_s > 0:
         terms["overhead"] = terms.get("overhead", 0.0) + whole.exposed_s
     return Summed(
@@ -105,14 +109,15 @@ def _launch(plan: Plan, under: Roofs, state: SystemState | None) -> tuple[float,
     return seconds, (f"the host beside {under.device.name} is not known: {seconds * 1e6:g} µs of it a kernel are assumed",) if seconds else ()
 
 
-def _terms(prices: Priced, each: Floats) -> dict[str, float]:
-    """Seconds by what binds an operator."""
-    found: dict[str, float] = {}
-    for code, name in enumerate(prices.parts.bounds):
-        seconds = float(each[prices.parts.bound == code].sum())
-        if seconds > 0:
-            found[name] = seconds
-    return found
+def _terms(prices: Priced, repeats: Floats) -> dict[str, float]:
+    """Seconds by what takes them: starting it, what passes between devices, and of the rest of an operator what takes longest of it."""
+    parts = prices.parts
+    fixed = {"overhead": _sum(parts.overhead_s, repeats), "communication": _sum(parts.communication_s, repeats)}
+    rest = np.maximum(parts.latency_s - parts.overhead_s - parts.communication_s, 0.0) * repeats
+    names = ["compute", *parts.memory_s]
+    longest = np.argmax(np.stack([parts.compute_s, *parts.memory_s.values()]), axis=0)
+    found = {name: float(rest[longest == code].sum()) for code, name in enumerate(names)} | fixed
+    return {name: seconds for name, seconds in found.items() if seconds > 0}
 
 
 def _basis(prices: Priced, each: Floats) -> Basis:

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Device, OutOfRange, UsageError, Workload
 
+from ..npu.ethos_blocks import chosen_blocks
 from ..npu.ethos_config import EthosU, ethos_u, ethos_u_names
 from ..npu.ethos_costs import ethos_cost
+from ..npu.ethos_cycles import Blocks
 from ..npu.ethos_layers import EthosKind, EthosLayers, ethos_layers
 
 __all__ = ["ethos_times"]
@@ -39,7 +41,8 @@ def ethos_times(workloads: Sequence[Workload], device: Device) -> tuple[Floats, 
     found = tuple(np.full(len(workloads), np.nan) for _ in range(5))
     if layers:
         try:
-            cost = ethos_cost(npu, _layers(list(layers.values())))
+            chosen = list(layers.values())
+            cost = ethos_cost(npu, _layers(chosen), blocks=_blocks(npu, chosen))
         except (OutOfRange, UsageError):
             return None
         places = list(layers)
@@ -65,6 +68,18 @@ def _processor(device: Device) -> EthosU | None:
         sram_bytes_per_cycle=npu.sram_bytes_per_cycle if sram is None or math.isclose(sram, npu.sram_bytes_per_cycle, rel_tol=0.3) else sram,
         off_chip_bytes_per_cycle=npu.off_chip_bytes_per_cycle if outside is None else min(outside, npu.off_chip_bytes_per_cycle),
     )
+
+
+def _blocks(npu: EthosU, layers: Sequence[_Layer]) -> Blocks:
+    """The cut of each layer: a network has few different ones, and choosing takes longest."""
+    unlike = list(dict.fromkeys(layers))
+    at = np.array([unlike.index(layer) for layer in layers])
+    cut = chosen_blocks(npu, _layers(unlike))
+    height, width, channels = cut.unit
+    return Blocks(
+        height=cut.height[at], width=cut.width[at], channels=cut.channels[at], unit=(height[at], width[at], channels[at]),
+        window_first=cut.window_first[at],
+    )  # fmt: skip
 
 
 def _layers(layers: Sequence[_Layer]) -> EthosLayers:
