@@ -14,6 +14,7 @@ from .gate import gate
 from .history import history
 from .machine import devices, doctor, probe
 from .open import open_command
+from .predict import predict
 from .read import read
 from .record import log
 from .report import report
@@ -23,7 +24,7 @@ from .transfer import export_command, import_command
 __all__ = ["cli"]
 
 #: Commands of the design that this version does not have.
-_LATER = frozenset({"explore", "model", "plan", "predict", "schedule", "serve", "try", "tune"})
+_LATER = frozenset({"explore", "model", "plan", "schedule", "serve", "try", "tune"})
 
 
 class _Commands(click.Group):
@@ -80,5 +81,6 @@ for command in (
     calc,
     gate,
     history,
+    predict,
 ):
     cli.add_command(command)

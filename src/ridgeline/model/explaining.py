@@ -47,6 +47,9 @@ class _Case(NamedTuple):
     def seconds(self) -> float:
         return self.predicted().latency_s.value
 
+    def roofs(self) -> Roofs:
+        return roofs(self.device, self.question.state, self.plan.runtime)
+
     def predicted(self) -> Prediction:
         return predicted(self.plan, self.device, self.question, self.gpus)
 
@@ -66,16 +69,26 @@ def explained(plan: Plan, device: Device, question: Question | None = None, foun
     base = case.predicted()
     shares = (found or base).split
     dominant = max(shares, key=lambda name: shares[name])
-    under = roofs(device, asked.state, plan.runtime)
-    freed = _freed(case, dominant, under).predicted()
-    rest = {name: share for name, share in freed.split.items() if name != dominant}
-    following = max(rest, key=lambda name: rest[name], default=dominant)
-    headroom = max(1.0, base.latency_s.value / freed.latency_s.value)
-    moved = _sensitivities(case, base, under)
+    following, headroom = _behind(case, base, dominant)
+    moved = _sensitivities(case, base)
     return Explanation(
         dominant=dominant, shares=shares, next_ceiling=following, headroom=headroom, sensitivities=moved,
         sentences=_sentences(dominant, shares, following, headroom, moved),
     )  # fmt: skip
+
+
+def _behind(case: _Case, base: Prediction, dominant: str) -> tuple[str, float]:
+    """(What takes most if the dominant term costs nothing, latency now ÷ latency then)."""
+    if dominant in ("overhead", "communication"):
+        rest = {name: share for name, share in base.split.items() if name != dominant}
+        # These stand beside the rest of every operator: without them the rest is what it was.
+        headroom = 1.0 / max(1.0 / _FREE, 1.0 - base.split.get(dominant, 0.0))
+    else:
+        change = _arithmetic if dominant == "compute" else _bandwidth(dominant)
+        freed = change(case, _FREE).predicted()
+        rest = {name: share for name, share in freed.split.items() if name != dominant}
+        headroom = max(1.0, base.latency_s.value / freed.latency_s.value)
+    return max(rest, key=lambda name: rest[name], default=dominant), headroom
 
 
 # ── changes ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -85,15 +98,15 @@ def _scaled(quantity: Quantity | None, factor: float) -> Quantity | None:
     return None if quantity is None else quantity.scaled(factor)
 
 
-def _arithmetic(case: _Case, under: Roofs, factor: float) -> _Case:
+def _arithmetic(case: _Case, factor: float) -> _Case:
     ceilings = tuple(
         msgspec.structs.replace(each, rate=each.rate.scaled(factor)) if each.engine in ARITHMETIC_ENGINES else each for each in case.device.ceilings
     )
     return case._replace(device=msgspec.structs.replace(case.device, ceilings=ceilings))
 
 
-def _bandwidth(level: str) -> Callable[[_Case, Roofs, float], _Case]:
-    def change(case: _Case, under: Roofs, factor: float) -> _Case:
+def _bandwidth(level: str) -> Callable[[_Case, float], _Case]:
+    def change(case: _Case, factor: float) -> _Case:
         ceilings = tuple(
             msgspec.structs.replace(each, rate=each.rate.scaled(factor)) if each.engine in MEMORY_MIXES and each.level == level else each
             for each in case.device.ceilings
@@ -103,11 +116,12 @@ def _bandwidth(level: str) -> Callable[[_Case, Roofs, float], _Case]:
     return change
 
 
-def _clock(case: _Case, under: Roofs, factor: float) -> _Case:
+def _clock(case: _Case, factor: float) -> _Case:
     """Arithmetic and the memories on the chip."""
+    under = case.roofs()
     for level in under.levels[:-1]:
-        case = _bandwidth(level.name)(case, under, factor)
-    case = _arithmetic(case, under, factor)
+        case = _bandwidth(level.name)(case, factor)
+    case = _arithmetic(case, factor)
     state = case.question.state
     if state is not None and state.core_clock_hz is not None:
         # The clock that is set goes with the one that the ceilings hold at.
@@ -118,42 +132,35 @@ def _clock(case: _Case, under: Roofs, factor: float) -> _Case:
     return case._replace(device=device)
 
 
-def _dispatch(case: _Case, under: Roofs, factor: float) -> _Case:
+def _dispatch(case: _Case, factor: float) -> _Case:
     """An operator's start, and of an accelerator's host a launch; better is less."""
+    under = case.roofs()
     own = Quantity.exact(under.dispatch_s * factor, "s", source="assumed")
-    costs = (Cost(name="dispatch", seconds=own, library=case.plan.runtime), *case.device.costs)
+    hop = Quantity.exact(under.hop_s * factor, "s", source="assumed")
+    costs = (Cost(name="dispatch", seconds=own, library=case.plan.runtime), Cost(name="barrier-hop", seconds=hop), *case.device.costs)
     state = case.question.state or SystemState()
     host = state.dispatch_s if state.dispatch_s is not None else assumed().launch_s.get(case.plan.runtime, 0.0) if under.kind == "gpu" else None
     state = msgspec.structs.replace(state, dispatch_s=None if host is None else host * factor)
     return case._replace(device=msgspec.structs.replace(case.device, costs=costs), question=case.question._replace(state=state))
 
 
-def _freed(case: _Case, term: str, under: Roofs) -> _Case:
-    if term == "overhead":
-        return _dispatch(case, under, 1.0 / _FREE)
-    if term == "communication":
-        ports = tuple(msgspec.structs.replace(each, bandwidth=each.bandwidth.scaled(_FREE)) for each in case.device.ports)
-        return case._replace(device=msgspec.structs.replace(case.device, ports=ports))
-    return (_arithmetic if term == "compute" else _bandwidth(term))(case, under, _FREE)
-
-
 # ── sensitivities ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _sensitivities(case: _Case, base: Prediction, under: Roofs) -> tuple[Sensitivity, ...]:
-    changes: list[tuple[str, Callable[[_Case, Roofs, float], _Case], bool]] = [
+def _sensitivities(case: _Case, base: Prediction) -> tuple[Sensitivity, ...]:
+    changes: list[tuple[str, Callable[[_Case, float], _Case], bool]] = [
         ("core clock", _clock, True), ("arithmetic", _arithmetic, True),
-        *((f"{level.name} bandwidth", _bandwidth(level.name), True) for level in under.levels if level.byte_per_s > 0),
+        *((f"{level.name} bandwidth", _bandwidth(level.name), True) for level in case.roofs().levels if level.byte_per_s > 0),
         ("dispatch", _dispatch, False),
     ]  # fmt: skip
     now = base.latency_s.value
-    found = [_one(name, change, rises, case, under, now) for name, change, rises in changes]
+    found = [_one(name, change, rises, case, now) for name, change, rises in changes]
     found += [each for each in (_batch(case, now), _precision(case, base)) if each is not None]
     return tuple(sorted(found, key=lambda each: -abs(each.elasticity if each.elasticity is not None else math.log(each.speedup))))
 
 
-def _one(name: str, change: Callable[[_Case, Roofs, float], _Case], rises: bool, case: _Case, under: Roofs, now: float) -> Sensitivity:
-    up, down = change(case, under, 1 + _STEP).seconds(), change(case, under, 1 - _STEP).seconds()
+def _one(name: str, change: Callable[[_Case, float], _Case], rises: bool, case: _Case, now: float) -> Sensitivity:
+    up, down = change(case, 1 + _STEP).seconds(), change(case, 1 - _STEP).seconds()
     elasticity = math.log(up / down) / math.log((1 + _STEP) / (1 - _STEP))
     return Sensitivity(input=name, elasticity=elasticity, change="±10 %", speedup=now / (up if rises else down))
 

@@ -20,7 +20,7 @@ from ..analytic.collectives import collective_time
 from ..analytic.launch import barrier_time
 from .arithmetic import arithmetic
 from .asked import Asked, asked
-from .assumed import assumed, cost_of
+from .assumed import cost_of
 from .roofs import Peak, Roofs, roofs
 from .traffic import traffic
 
@@ -164,7 +164,7 @@ def _barrier(occupancy: Floats, under: Roofs) -> Floats:
     """Threads of a CPU that work together are woken and waited for along a tree."""
     if under.kind != "cpu" or under.threads < 2:
         return np.zeros_like(occupancy)
-    return np.asarray(barrier_time(np.maximum(1.0, np.round(occupancy * under.threads)), hop_s=assumed().hop_s), np.float64)
+    return np.asarray(barrier_time(np.maximum(1.0, np.round(occupancy * under.threads)), hop_s=under.hop_s), np.float64)
 
 
 def _longest(memory_s: dict[str, Floats]) -> tuple[Floats, NDArray[np.int64]]:
