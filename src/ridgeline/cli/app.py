@@ -15,6 +15,7 @@ from .history import history
 from .machine import devices, doctor, probe
 from .model import model
 from .open import open_command
+from .predict import predict
 from .read import read
 from .record import log
 from .report import report
@@ -24,7 +25,7 @@ from .transfer import export_command, import_command
 __all__ = ["cli"]
 
 #: Commands of the design that this version does not have.
-_LATER = frozenset({"explore", "plan", "predict", "schedule", "serve", "try", "tune"})
+_LATER = frozenset({"explore", "plan", "schedule", "serve", "try", "tune"})
 
 
 class _Commands(click.Group):
@@ -82,5 +83,6 @@ for command in (
     gate,
     history,
     model,
+    predict,
 ):
     cli.add_command(command)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import KernelParameters
 
-from .asked import Asked, Product
+from .asked import BY_ROW, Asked, Product
 from .assumed import assumed
 from .roofs import Peak, Roofs
 
@@ -30,7 +30,6 @@ _SPLIT_K, _MOST_SPLITS = 256.0, 16.0
 _REGISTER_ROWS, _ITEMS_PER_THREAD = 4.0, 512.0
 #: Elements of one thread of a GPU's stream kernel, and threads of its work-groups; rows have a work-group each.
 _PER_THREAD, _GROUP = 4.0, 128.0
-_BY_ROW = frozenset(("softmax", "normalisation", "reduction"))
 
 
 class Arithmetic(NamedTuple):
@@ -66,7 +65,7 @@ def arithmetic(work: Asked, roofs: Roofs, peak: Peak, kernel: KernelParameters |
 def _lanes(work: Asked, roofs: Roofs, peak: Peak) -> tuple[Floats, Floats]:
     """(Seconds of operations of vector lanes, share of the units that has work)."""
     if roofs.kind == "gpu" and roofs.units:
-        groups = work.items if work.kind in _BY_ROW else np.ceil(work.items / (_PER_THREAD * _GROUP))
+        groups = work.items if work.kind in BY_ROW else np.ceil(work.items / (_PER_THREAD * _GROUP))
         busy = np.minimum(1.0, groups / roofs.units)
     elif roofs.kind == "cpu" and roofs.threads > 1:
         busy = np.minimum(roofs.threads, np.maximum(1.0, np.floor(_outputs(work) / _ITEMS_PER_THREAD))) / roofs.threads
@@ -77,7 +76,7 @@ def _lanes(work: Asked, roofs: Roofs, peak: Peak) -> tuple[Floats, Floats]:
 
 
 def _outputs(work: Asked) -> Floats:
-    return work.sizes["rows"] * work.sizes["columns"] if "columns" in work.sizes else work.items
+    return work.sizes["rows"] * work.sizes["columns"] if work.kind in BY_ROW else work.items
 
 
 def _used(product: Product, roofs: Roofs, kernel: KernelParameters | None) -> tuple[Floats, Floats]:

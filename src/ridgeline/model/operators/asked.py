@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ridgeline.core import Sparsity
+from ridgeline.core import Sparsity, Workload
 
 from ..analytic.compressed import structured, unstructured
 from ..families import FAMILIES, sizes_of
 from .assumed import assumed
 
-__all__ = ["WIDTH", "Asked", "Product", "asked"]
+__all__ = ["BY_ROW", "WIDTH", "Asked", "Product", "asked", "held_bytes"]
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 WIDTH: Mapping[str, float] = {
     "fp64": 8.0, "fp32": 4.0, "tf32": 4.0, "any": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "int4": 0.5,
 }  # fmt: skip
+#: Families whose rows are worked on one by one.
+BY_ROW = frozenset(("softmax", "normalisation", "reduction"))
 #: A scale of 16 bits for every 32 weights of four bits.
 _SCALES = 2.0 / 32.0
 
@@ -44,7 +46,7 @@ class Asked(NamedTuple):
 
     `flop`: useful multiply-adds × 2 that are done, else elements; `lane_ops`: operations of vector lanes beside them; `read_bytes`, `weight_bytes`,
     `write_bytes`: compulsory; `run_bytes`: that stand side by side where operands are strided, else infinite; `passes`: how often the operand that
-    changes is read; `repeats`: how often weights are used one after the other; `items`: of work that can be done at once.
+    changes is read, in pieces of `row_bytes`; `repeats`: how often weights are used one after the other; `items`: of work that can be done at once.
     """
 
     kind: str
@@ -57,6 +59,7 @@ class Asked(NamedTuple):
     passes: Floats
     repeats: Floats
     items: Floats
+    row_bytes: Floats
     product: Product | None
     sizes: Mapping[str, Floats]
     reasons: tuple[str, ...] = ()
@@ -90,10 +93,20 @@ def asked(
     lanes = _lane_ops(kind, full, np.broadcast_to(np.asarray(cost, np.float64), flop.shape), need.flop)
     return Asked(
         kind=kind, flop=flop, lane_ops=lanes, read_bytes=need.inputs * width, weight_bytes=weights, write_bytes=need.outputs * width,
-        run_bytes=full["run"] * width if kind == "copy" else full["width"] * width if kind == "gather" else one * np.inf,
-        passes=_passes(kind, one), repeats=full["steps"] if kind == "recurrent" else one, items=_items(kind, full, need.outputs), product=product,
-        sizes=full, reasons=reasons,
+        run_bytes=_runs(kind, full, one) * width,
+        passes=_passes(kind, one), repeats=full["steps"] if kind == "recurrent" else one, items=_items(kind, full, need.outputs),
+        row_bytes=full["columns"] * width if kind in BY_ROW else need.inputs * width, product=product, sizes=full, reasons=reasons,
     )  # fmt: skip
+
+
+def held_bytes(work: Workload) -> tuple[float, float]:
+    """(Bytes of all weights of an operator, of its operands and results): of experts all that there are, not those that a batch reaches."""
+    need = asked(work.kind, dict(work.sizes), precision=work.precision, weight_precision=work.weight_precision, sparsity=work.sparsity)
+    weights = float(need.weight_bytes[0])
+    if work.kind == "moe":
+        sizes = {name: float(values[0]) for name, values in need.sizes.items()}
+        weights = 3.0 * sizes["hidden"] * sizes["inner"] * (sizes["experts"] + sizes["shared"]) * _held(work.precision, work.weight_precision)
+    return weights, float(need.read_bytes[0] + need.write_bytes[0])
 
 
 def _held(precision: str, weights: str | None) -> float:
@@ -137,7 +150,7 @@ def _lane_ops(kind: str, s: Mapping[str, Floats], cost: Floats, flop: Floats) ->
     known = assumed().cost
     if kind == "elementwise":
         return s["elements"] * cost
-    if kind in ("softmax", "normalisation", "reduction"):
+    if kind in BY_ROW:
         return s["rows"] * s["columns"] * known[kind]
     if kind == "pooling":
         return flop / assumed().share["pooling"]
@@ -153,8 +166,17 @@ def _passes(kind: str, one: Floats) -> Floats:
     return one * 2.0 if kind in ("softmax", "normalisation") else one
 
 
+def _runs(kind: str, s: Mapping[str, Floats], one: Floats) -> Floats:
+    """Elements that stand side by side before and after; without end where nothing changes places."""
+    if kind == "gather":
+        return s["width"]
+    if kind != "copy":
+        return one * np.inf
+    return np.where(s["axes"] > 1, s["run"], np.inf) if "axes" in s else s["run"]
+
+
 def _items(kind: str, s: Mapping[str, Floats], outputs: Floats) -> Floats:
-    if kind in ("softmax", "normalisation", "reduction"):
+    if kind in BY_ROW:
         return s["rows"]
     if kind == "recurrent":
         return s["batch"] * s["directions"] * s["gates"] * s["hidden"]

@@ -5,6 +5,7 @@ This module decides how that file is read; what its numbers mean is said there a
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from functools import cache
 from importlib import resources
@@ -44,13 +45,16 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tile: tuple[_Tile, ...]
     cost: dict[str, float | str]
     power: Power
+    launch_s: dict[str, float | str]
+    spread: dict[str, float | str]
 
 
 class Assumed(msgspec.Struct, frozen=True, kw_only=True):
     """All of them.
 
     `reached`: shares of ceilings; `dispatch_s`: of an operator, by kind of device; `hop_s`: of a barrier; `share`: of peaks; `tiles`: of GPUs, rows,
-    columns and efficiency; `cost`: operations by function; `power`: shares of it.
+    columns and efficiency; `cost`: operations by function; `power`: shares of it; `launch_s`: of the host, by runtime; `spread`: of intervals;
+    `version`: digest of the file.
     """
 
     reached: dict[str, float]
@@ -60,6 +64,9 @@ class Assumed(msgspec.Struct, frozen=True, kw_only=True):
     tiles: tuple[tuple[int, int, float], ...]
     cost: dict[str, float]
     power: Power
+    launch_s: dict[str, float]
+    spread: dict[str, float]
+    version: str
 
 
 @cache
@@ -70,6 +77,7 @@ def assumed() -> Assumed:
     return Assumed(
         reached=_numbers(file.reached), dispatch_s=_numbers(file.dispatch_s), hop_s=_numbers(file.barrier)["hop_s"], share=_numbers(file.share),
         tiles=tuple((*each.size, each.efficiency) for each in file.tile), cost=_numbers(file.cost), power=file.power,
+        launch_s=_numbers(file.launch_s), spread=_numbers(file.spread), version=hashlib.sha256(text.encode()).hexdigest()[:8],
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from ..analytic.collectives import collective_time
 from ..analytic.launch import barrier_time
 from .arithmetic import arithmetic
 from .asked import Asked, asked
-from .assumed import assumed, cost_of
+from .assumed import cost_of
 from .roofs import Peak, Roofs, roofs
 from .traffic import traffic
 
@@ -71,7 +71,7 @@ def estimates(
         workloads: at least one.
         device: the device, or its roofs if they are at hand (then `state` is already in them).
         state: of the machine; kernel: what is set of the kernels.
-        reuse_bytes: bytes touched between two executions of each operator, (N,) or a number.
+        reuse_bytes: bytes touched between two executions of each operator, (N,) or a number; those of the operators if not given.
 
     Raises:
         UsageError: no operators, a family that there is not, sizes that it lacks. OutOfRange: as `roofs` and `Roofs.peak`.
@@ -85,7 +85,7 @@ def estimates(
         raise UsageError("at least one operator", found="none", remedy="give the operators of a graph")
     under = device if isinstance(device, Roofs) else roofs(device, state)
     count = len(workloads)
-    distance = None if reuse_bytes is None else np.broadcast_to(np.asarray(reuse_bytes, np.float64), (count,))
+    distance = _distances(workloads, reuse_bytes)
     groups: dict[tuple[Any, ...], list[int]] = {}
     for place, work in enumerate(workloads):
         key = (work.kind, work.precision, work.weight_precision, work.sparsity, tuple(sorted(work.sizes)))
@@ -100,6 +100,13 @@ def estimates(
             kind, sizes, under, precision=precision, weight_precision=weights, cost=cost, sparsity=sparsity, kernel=kernel, reuse_bytes=reuse
         ))  # fmt: skip
     return parts[0] if len(parts) == 1 else _scattered(parts, list(groups.values()), count)
+
+
+def _distances(workloads: Sequence[Workload], given: ArrayLike | None) -> Floats | None:
+    if given is not None:
+        return np.broadcast_to(np.asarray(given, np.float64), (len(workloads),))
+    own = [getattr(work, "reuse_bytes", None) or 0.0 for work in workloads]
+    return np.array(own) if any(own) else None
 
 
 def of_kind(
@@ -139,7 +146,8 @@ def _joined(
     large, small = np.maximum(compute_s, longest), np.minimum(compute_s, longest)
     ratio = np.square(np.square(small / np.where(large > 0, large, 1.0)))
     busy_s = large * np.sqrt(np.sqrt(1.0 + ratio)) * under.stretch
-    overhead = under.dispatch_s + _barrier(occupancy, under)
+    starts = work.sizes["nodes"] if work.kind == "call" else 1.0
+    overhead = under.dispatch_s * starts + _barrier(occupancy, under)
     bound = np.where(compute_s >= longest, 0, level + 1)
     bound = np.where(overhead > busy_s, len(names) - 2, bound)
     bound = np.where(talk_s > np.maximum(busy_s, overhead), len(names) - 1, bound)
@@ -156,7 +164,7 @@ def _barrier(occupancy: Floats, under: Roofs) -> Floats:
     """Threads of a CPU that work together are woken and waited for along a tree."""
     if under.kind != "cpu" or under.threads < 2:
         return np.zeros_like(occupancy)
-    return np.asarray(barrier_time(np.maximum(1.0, np.round(occupancy * under.threads)), hop_s=assumed().hop_s), np.float64)
+    return np.asarray(barrier_time(np.maximum(1.0, np.round(occupancy * under.threads)), hop_s=under.hop_s), np.float64)
 
 
 def _longest(memory_s: dict[str, Floats]) -> tuple[Floats, NDArray[np.int64]]:

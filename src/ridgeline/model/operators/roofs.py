@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ridgeline.core import Ceiling, Device, OutOfRange, SystemState
-from ridgeline.core.device import ARITHMETIC_ENGINES, MEMORY_MIXES
+from ridgeline.core.device import MEMORY_MIXES
 
 from ..analytic.contention import max_min_shares
 from .assumed import assumed
@@ -66,9 +66,9 @@ class Roofs(NamedTuple):
     """One device in one state.
 
     `units`: execution units that work; `lanes`: vector elements of fp32 at once, 0 if not known; `clock_hz`: 0 if not known; `clock_ratio`: of the
-    clock at which the ceilings hold; `levels`: from the inside outwards, the last one holds everything; `dispatch_s`: of one operator;
-    `stretch`: ≥ 1, how much longer it takes as cores are shared with neighbours; `rates`: op/s of engines that were measured; `reasons`: what is
-    assumed or not known, for whatever runs.
+    clock at which the ceilings hold; `levels`: from the inside outwards, the last one holds everything; `dispatch_s`: of one operator; `hop_s`: of a
+    barrier; `stretch`: ≥ 1, how much longer it takes as cores are shared with neighbours; `reached`: share of the peaks; `reasons`: what is assumed
+    or not known, for whatever runs; `power_ratio`: most power ÷ design power.
     """
 
     device: Device
@@ -80,8 +80,8 @@ class Roofs(NamedTuple):
     clock_ratio: float
     levels: tuple[Level, ...]
     dispatch_s: float
+    hop_s: float
     stretch: float
-    rates: dict[str, float]
     reached: float
     reasons: tuple[str, ...]
     power_ratio: float
@@ -163,7 +163,7 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
     return Roofs(
         device=device, kind=device.kind, units=threads if device.kind == "cpu" else device.execution_units or 0, threads=threads,
         lanes=device.vector_bits // 32 if device.vector_bits else 0, clock_hz=device.clock_hz.value * core if device.clock_hz else 0.0,
-        clock_ratio=core, levels=levels, dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch, rates=_rates(device, threads, core),
+        clock_ratio=core, levels=levels, hop_s=_hop(device), dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch,
         reached=_reached(device, "arithmetic"), reasons=tuple(reasons), power_ratio=watts,
     )  # fmt: skip
 
@@ -216,6 +216,9 @@ def _levels(device: Device, threads: int, core: float, state: SystemState, reaso
         kept = 0.0 if device.kind == "gpu" and level.shared_by == 1 else capacity * instances
         found.append(Level(level.name, kept, capacity, rate * core * reached, rate * core, level.line_bytes))
     found.extend(_unsized(device, memory, {each.name for each in found}, core, reached))
+    if memory == "host" and not any(each.capacity_bytes > 0 for each in found):
+        reasons.append(f"how much memory {device.name} has on the chip is not known: it is taken to hold the whole model")
+        found.append(Level("chip", math.inf, math.inf, 0.0, 0.0, 64))
     rate = _rate(device, memory, threads)
     left = _left(rate, state)
     if state.memory_clock_hz is not None:
@@ -267,12 +270,12 @@ def _left(rate: float, state: SystemState) -> float:
     return float(max_min_shares([rate, *asked], capacity=rate)[0]) if asked else rate
 
 
-# ── costs and rates ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── costs ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _dispatch(device: Device, state: SystemState, library: str, reasons: list[str]) -> float:
-    if state.dispatch_s is not None:
-        return state.dispatch_s
+    if state.dispatch_s is not None and device.kind == "cpu":
+        return state.dispatch_s  # an accelerator's host works beside it: what it needs is no part of an operator
     cost = device.cost("dispatch", library) or device.cost("dispatch", "torch")
     if cost is None:
         seconds = assumed().dispatch_s[device.kind]
@@ -281,11 +284,6 @@ def _dispatch(device: Device, state: SystemState, library: str, reasons: list[st
     return cost.value
 
 
-def _rates(device: Device, threads: int, core: float) -> dict[str, float]:
-    """op/s in fp32 of each engine beside multiply-adds, the best library's."""
-    found: dict[str, float] = {}
-    for engine in ARITHMETIC_ENGINES[1:]:
-        own = [each for each in device.ceilings if each.engine == engine and each.precision in ("fp32", "any")]
-        if own:
-            found[engine] = _of_threads(own, threads, device.execution_units) * core
-    return found
+def _hop(device: Device) -> float:
+    cost = device.cost("barrier-hop")
+    return assumed().hop_s if cost is None else cost.value

@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 _REGISTERS = 2048.0
 #: A line that is fetched for a part of it serves its neighbours too, unless it was dropped before: at most so much is wasted.
 _MOST_WASTE = 4.0
+#: What holds this holds everything.
+_MOST_BYTES = 1e18
 
 
 def traffic(work: Asked, roofs: Roofs, reuse_bytes: Floats | None = None) -> dict[str, Floats]:
@@ -62,8 +64,7 @@ def _passed(work: Asked, one: float, total: float) -> tuple[Floats, Floats, Floa
         left, right = _blocked(work, work.product, one)
         return left, right, work.write_bytes
     # A row that the level above held is not fetched a second time.
-    row = work.sizes["columns"] * (work.read_bytes / (work.sizes["rows"] * work.sizes["columns"])) if "columns" in work.sizes else work.read_bytes
-    passes = np.where(row <= one, 1.0, work.passes)
+    passes = np.where(work.row_bytes <= one, 1.0, work.passes)
     repeats = np.where(work.weight_bytes <= total, 1.0, work.repeats)
     return work.read_bytes * passes, work.weight_bytes * repeats, work.write_bytes
 
@@ -76,6 +77,7 @@ def _blocked(work: Asked, p: Product, capacity: float) -> tuple[Floats, Floats]:
         _width(work.weight_bytes, p.k * p.n * p.batch),
         _width(work.write_bytes, p.m * p.n * p.batch),
     )
+    capacity = min(capacity, _MOST_BYTES)
     tile = choose_gemm_tile(p.m, n, p.k, capacity_bytes=capacity, element_bytes=widths, depth=8)
     moved = gemm_traffic(p.m, n, p.k, tile=tile, capacity_bytes=capacity, element_bytes=widths)
     left, right = moved.left_bytes / (p.m * p.k * widths[0]), moved.right_bytes / (p.k * n * widths[1])
