@@ -58,12 +58,12 @@ if TYPE_CHECKING:
     from .latencies import LatencyTable
     from .networks import RecordedNetwork, RecordedNode
     from .partitions import Partition, PartitionTable
-    from .prediction import Basis, OperatorPrediction, Prediction, PredictionReport
+    from .prediction import Basis, Explanation, OperatorPrediction, Prediction, PredictionReport, Sensitivity
     from .primitives import Primitive, PrimitiveTable
     from .profile import Excluded, KernelCounts, KernelTable, Profile, ProfileRow, ProfileTable
     from .promises import PromiseLine, PromisePoint, PromiseReport, PromiseTrend
     from .quantity import Quantity, product, quotient, total
-    from .query import KernelParameters, Neighbour, Sparsity, SystemState, Workload
+    from .query import KernelParameters, Neighbour, OperatorList, PlannedOperator, Sparsity, SystemState, Workload
     from .read_report import (
         BoundaryCost,
         CriticalPath,
@@ -141,12 +141,12 @@ _HOMES = {
     "latencies": "LatencyTable",
     "networks": "RecordedNetwork RecordedNode",
     "partitions": "Partition PartitionTable",
-    "prediction": "Basis OperatorPrediction Prediction PredictionReport",
+    "prediction": "Basis Explanation OperatorPrediction Prediction PredictionReport Sensitivity",
     "primitives": "Primitive PrimitiveTable",
     "profile": "Excluded KernelCounts KernelTable Profile ProfileRow ProfileTable",
     "promises": "PromiseLine PromisePoint PromiseReport PromiseTrend",
     "quantity": "Quantity product quotient total",
-    "query": "KernelParameters Neighbour Sparsity SystemState Workload",
+    "query": "KernelParameters Neighbour OperatorList PlannedOperator Sparsity SystemState Workload",
     "read_report": (
         "BoundaryCost CriticalPath DeviceUse EventCount Figure FrameUse Gap Growth IterationReport LaneUse OperatorUse PartitionReport PathPiece "
         "Pause RankUse ReadReport Recording SerialPair TimelineDifference TraceFinding TraceOverhead WhatIf"
@@ -178,18 +178,18 @@ __all__ = [
     "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling", "ChangeTrial", "ChangedKey",
     "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "Cost", "CounterTrack", "Counters", "CriticalPath", "Device",
     "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "ErrorGroup", "ErrorSummary", "Evaluate", "EventCount", "Evidence", "Excluded",
-    "Experiment", "Facts", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph",
-    "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency",
-    "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord",
-    "LevelSummary", "Link", "Links", "MacArray", "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour", "NotComparable", "Op",
-    "OpTable", "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary",
-    "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Pause", "Placement", "PluginError", "Port",
-    "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile",
-    "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "RankUse",
-    "ReadError", "ReadReport", "RecordedNetwork", "RecordedNode", "Recording", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples",
-    "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink", "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine",
-    "StageSummary", "StageTable", "Steadiness", "System", "SystemState", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor",
-    "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "Units", "Unstable", "Untried",
-    "UsageError", "ValidationReport", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where", "Workload", "WorstCase",
-    "parse_budget", "product", "quotient", "total",
+    "Experiment", "Explanation", "Facts", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict",
+    "Graph", "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots",
+    "InputLatency", "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut",
+    "LevelRecord", "LevelSummary", "Link", "Links", "MacArray", "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour",
+    "NotComparable", "Op", "OpTable", "OperatorList", "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange",
+    "OutputCheck", "Overhead", "OverheadSummary", "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece",
+    "Pause", "Placement", "PlannedOperator", "PluginError", "Port", "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive",
+    "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport",
+    "PromiseTrend", "QuantileReport", "Quantity", "RankUse", "ReadError", "ReadReport", "RecordedNetwork", "RecordedNode", "Recording", "Relayout",
+    "RidgelineError", "Run", "RunnerUp", "Samples", "Sensitivity", "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink",
+    "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "SystemState",
+    "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead",
+    "Track", "Trial", "Tried", "TripCount", "Units", "Unstable", "Untried", "UsageError", "ValidationReport", "Verdict", "Wait", "WaitTable",
+    "WallShares", "WallSplit", "WhatIf", "Where", "Workload", "WorstCase", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from .caution import Caution
 from .quantity import Quantity
 from .query import KernelParameters, SystemState
 
-__all__ = ["Basis", "OperatorPrediction", "Prediction", "PredictionReport"]
+__all__ = ["Basis", "Explanation", "OperatorPrediction", "Prediction", "PredictionReport", "Sensitivity"]
 
 #: How a number came about: seen itself, between what was seen, from first principles, or by a trained model.
 Basis = Literal["measured", "interpolated", "analytic", "learned"]
@@ -40,13 +40,50 @@ class OperatorPrediction(msgspec.Struct, frozen=True, kw_only=True):
     fused_into: str = ""
 
 
+class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
+    """How the latency answers to one input.
+
+    Args:
+        input: `core clock`, `arithmetic`, a memory level's bandwidth, `dispatch`, `batch`, `precision`.
+        elasticity: relative change of the latency of a call ÷ relative change of the input, from ±10 %; null where the input has no amount.
+        change: what was changed, such as `±10 %` or `fp32 → fp16`.
+        speedup: latency now ÷ latency after the change to the better.
+    """
+
+    input: str
+    elasticity: float | None
+    change: str
+    speedup: float
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a prediction is what it is.
+
+    Args:
+        dominant: the term that takes most of the latency: `compute`, a memory level, `overhead`, `communication`.
+        shares: by term, of the latency; an operator counts for the term that binds it.
+        next_ceiling: the term that would take most if the dominant one cost nothing.
+        headroom: latency now ÷ latency then: the most that attacking the dominant term can give.
+        sensitivities: the strongest first.
+        sentences: the same in words.
+    """
+
+    dominant: str
+    shares: dict[str, float]
+    next_ceiling: str
+    headroom: float
+    sensitivities: tuple[Sensitivity, ...] = ()
+    sentences: tuple[str, ...] = ()
+
+
 class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.prediction/1"):
     """Predicted indicators as Quantities; null where the model does not say.
 
     Args:
         device: name of the device; batch, precision, state, kernel: what was asked.
         latency_s: seconds of one call.
-        compute_s, overhead_s, communication_s: its parts; `memory_s` by memory level.
+        compute_s, overhead_s, communication_s: its parts, which overlap; `memory_s` by memory level.
+        split: shares of the latency by what takes it, which add up to 1: `compute`, a memory level, `overhead`, `communication`.
         throughput_per_s: items (of the batch) in a second.
         achieved_flop_per_s, peak_share: rate and share of the peak of engine and precision.
         achieved_byte_per_s, bandwidth_share: of the memory; `level_share` of each level.
@@ -58,6 +95,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         data_version: of the measurements that the model was trained or calibrated on, and of the model.
         out_of_range: reasons why the query lies outside what the model knows; empty when inside.
         bound: what limits the latency; operators: its parts.
+        runtime: that is taken to run it; unknown: field → why it is null.
+        explanation: where it was asked for.
     """
 
     device: str
@@ -68,6 +107,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     kernel: KernelParameters | None = None
     compute_s: Quantity | None = None
     memory_s: dict[str, Quantity] = {}
+    split: dict[str, float] = {}
     overhead_s: Quantity | None = None
     communication_s: Quantity | None = None
     throughput_per_s: Quantity | None = None
@@ -88,6 +128,9 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     out_of_range: tuple[str, ...] = ()
     bound: str = ""
     operators: tuple[OperatorPrediction, ...] = ()
+    runtime: str = ""
+    unknown: dict[str, str] = {}
+    explanation: Explanation | None = None
 
 
 class PredictionReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.predict/1"):

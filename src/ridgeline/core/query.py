@@ -14,7 +14,7 @@ import msgspec
 from .device import Precision
 from .errors import UsageError
 
-__all__ = ["KernelParameters", "Neighbour", "Sparsity", "SystemState", "Workload"]
+__all__ = ["KernelParameters", "Neighbour", "OperatorList", "PlannedOperator", "Sparsity", "SystemState", "Workload"]
 
 #: What is larger is no size of anything that exists, and products of a few of them still fit a float.
 _MOST = 2**53
@@ -176,3 +176,29 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         for name, size in self.sizes.items():
             if not 0 < size < _MOST:
                 _refuse(self, f"sizes[{name!r}]", size, "a positive whole number")
+
+
+class PlannedOperator(msgspec.Struct, frozen=True, kw_only=True):
+    """One operator of a list, and how often a call runs it."""
+
+    name: str
+    workload: Workload
+    repeats: float = 1
+
+    def __post_init__(self) -> None:
+        _positive(self, "repeats")
+
+
+class OperatorList(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.operators/1"):
+    """Operators one after the other, written by hand or by a program, for what no model file says: a layer with experts, attention over a cache.
+
+    Args:
+        name: of the whole; batch: items that one call works on.
+    """
+
+    name: str
+    operators: tuple[PlannedOperator, ...]
+    batch: int = 1
+
+    def __post_init__(self) -> None:
+        _positive(self, "batch")

@@ -1,0 +1,150 @@
+"""Seconds of arithmetic: products by tiles, waves and vector lanes, and functions by their operations.
+
+    GPU       2·batch·⌈m/tₘ⌉tₘ·⌈n/tₙ⌉tₙ·k ÷ (peak × reached × tile's efficiency × waves' utilisation): the best tile of a few, k split if they are few
+    CPU       FLOP ÷ (peak × reached × share of the lanes × share of the threads)
+    NPU       the same with rows and columns of its array in place of lanes
+
+This module decides utilisation; peaks come from `roofs`. Sources: `model.analytic.quantisation` (tiles, waves, lanes), NVIDIA, "Matrix multiplication
+background", DA-08101 (both quantisations).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import KernelParameters
+
+from .asked import BY_ROW, Asked, Product
+from .assumed import assumed
+from .roofs import Peak, Roofs
+
+__all__ = ["Arithmetic", "arithmetic"]
+
+Floats = NDArray[np.float64]
+#: Summed elements below which splitting a product does not pay.
+_SPLIT_K, _MOST_SPLITS = 256.0, 16.0
+#: Rows of a register block of a CPU kernel, and outputs below which another thread is not started.
+_REGISTER_ROWS, _ITEMS_PER_THREAD = 4.0, 512.0
+#: Elements of one thread of a GPU's stream kernel, and threads of its work-groups; rows have a work-group each.
+_PER_THREAD, _GROUP = 4.0, 128.0
+
+
+class Arithmetic(NamedTuple):
+    """`seconds` of arithmetic, `occupancy`: share of the execution units that has work, `peak`: FLOP/s that the work is held against; (N,) each."""
+
+    seconds: Floats
+    occupancy: Floats
+    peak: Floats
+
+
+def arithmetic(work: Asked, roofs: Roofs, peak: Peak, kernel: KernelParameters | None = None) -> Arithmetic:
+    """Seconds of the arithmetic of operators of one family under the peaks of a device.
+
+    Args:
+        work: of one family; kernel: a tile and split of matrix products that are set, else the best of a few.
+    """
+    lanes_s, busy = _lanes(work, roofs, peak)
+    if work.product is None:
+        on_lanes = np.full_like(work.flop, peak.vector)
+        if work.kind != "recurrent":
+            return Arithmetic(lanes_s, busy, on_lanes)
+        gates_s = work.flop / (peak.vector * roofs.reached * assumed().share["recurrent"] * busy)
+        return Arithmetic(lanes_s + gates_s, busy, on_lanes)
+    product = work.product
+    used, busy = _used(product, roofs, kernel)
+    # What has no reuse in registers cannot feed matrix units: it runs on the lanes, at the share that loads leave.
+    peaks = np.where(product.vector, peak.vector, peak.matrix)
+    reached = roofs.reached * np.where(product.vector, assumed().share["depthwise"], 1.0)
+    seconds = work.flop / (peaks * reached * used)
+    return Arithmetic(seconds + lanes_s, busy, peaks)
+
+
+def _lanes(work: Asked, roofs: Roofs, peak: Peak) -> tuple[Floats, Floats]:
+    """(Seconds of operations of vector lanes, share of the units that has work)."""
+    if roofs.kind == "gpu" and roofs.units:
+        groups = work.items if work.kind in BY_ROW else np.ceil(work.items / (_PER_THREAD * _GROUP))
+        busy = np.minimum(1.0, groups / roofs.units)
+    elif roofs.kind == "cpu" and roofs.threads > 1:
+        busy = np.minimum(roofs.threads, np.maximum(1.0, np.floor(_outputs(work) / _ITEMS_PER_THREAD))) / roofs.threads
+    else:
+        busy = np.ones_like(work.flop)
+    # An operation is half a multiply-add: the lanes start as many of either kind.
+    return work.lane_ops / (peak.vector / 2.0 * roofs.reached * busy), busy
+
+
+def _outputs(work: Asked) -> Floats:
+    return work.sizes["rows"] * work.sizes["columns"] if work.kind in BY_ROW else work.items
+
+
+def _used(product: Product, roofs: Roofs, kernel: KernelParameters | None) -> tuple[Floats, Floats]:
+    """(Share of the peak that edges, waves and lanes leave, share of the units that has work)."""
+    if roofs.kind == "gpu":
+        return _tiles(product, roofs.units, kernel)
+    if roofs.kind == "cpu":
+        return _vectors(product, roofs, kernel)
+    return _array(product, roofs)
+
+
+def _tiles(p: Product, units: int, kernel: KernelParameters | None) -> tuple[Floats, Floats]:
+    best = np.zeros_like(p.m)
+    busy = np.zeros_like(p.m)
+    for rows, columns, efficiency in _menu(kernel):
+        down, across = np.ceil(p.m / rows), np.ceil(p.n / columns)
+        tiles = p.batch * down * across
+        split = _splits(tiles, p.k, units, kernel)
+        groups = tiles * split
+        waves = groups / (np.ceil(groups / units) * units) if units else np.ones_like(groups)
+        share = p.m * p.n * p.batch / (tiles * rows * columns) * efficiency * waves
+        better = share > best
+        best, busy = np.where(better, share, best), np.where(better, waves, busy)
+    if not p.vector.any():
+        return best, busy
+    groups = p.batch * p.m * p.n / (_PER_THREAD * _GROUP)
+    lanes = np.minimum(1.0, np.ceil(groups) / units) if units else np.ones_like(groups)
+    return np.where(p.vector, lanes, best), np.where(p.vector, lanes, busy)
+
+
+def _menu(kernel: KernelParameters | None) -> tuple[tuple[float, float, float], ...]:
+    known = assumed().tiles
+    if kernel is None or len(kernel.tile) < 2:
+        return known
+    rows, columns = kernel.tile[0], kernel.tile[1]
+    # A tile that is set is as good as the largest known one that it holds.
+    fitting = [efficiency for height, width, efficiency in known if height * width <= rows * columns]
+    return ((rows, columns, max(fitting, default=rows * columns / (32.0 * 32.0) * known[-1][2])),)
+
+
+def _splits(tiles: Floats, k: Floats, units: int, kernel: KernelParameters | None) -> Floats | float:
+    if kernel is not None and kernel.split is not None:
+        return float(kernel.split)
+    if not units:
+        return 1.0
+    return np.asarray(np.clip(np.floor(units / tiles), 1.0, np.clip(np.floor(k / _SPLIT_K), 1.0, _MOST_SPLITS)), np.float64)
+
+
+def _vectors(p: Product, roofs: Roofs, kernel: KernelParameters | None) -> tuple[Floats, Floats]:
+    lanes = float((kernel.vector_width if kernel is not None else None) or roofs.lanes or 1)
+    # Blocks of channels are the vectors of depthwise convolutions, so that their groups fill the lanes.
+    along = np.where(p.vector, p.n * p.batch, p.n)
+    filled = along / (np.ceil(along / lanes) * lanes)
+    rows = np.minimum(1.0, 0.5 + 0.5 * p.m / _REGISTER_ROWS)  # one row leaves half of the adders waiting for loads
+    threads = float(roofs.threads)
+    parts = np.maximum(1.0, np.floor(p.batch * p.m * p.n * p.k / (_ITEMS_PER_THREAD * 32.0)))
+    working = np.minimum(threads, parts)
+    busy = working / threads
+    chunks = p.batch * np.ceil(p.m / _REGISTER_ROWS) * np.ceil(p.n / lanes)
+    shared = chunks / (np.ceil(chunks / working) * working)
+    return filled * rows * busy * np.where(chunks >= working, shared, chunks / working), busy
+
+
+def _array(p: Product, roofs: Roofs) -> tuple[Floats, Floats]:
+    arrays = roofs.device.mac_arrays
+    if not arrays:
+        return np.ones_like(p.m), np.ones_like(p.m)
+    array = max(arrays, key=lambda each: each.rows * each.columns * each.count)
+    across = np.where(p.vector, p.n * p.batch, p.n)
+    used = across / (np.ceil(across / array.rows) * array.rows) * p.k / (np.ceil(p.k / array.columns) * array.columns)
+    return used, np.asarray(used, np.float64)

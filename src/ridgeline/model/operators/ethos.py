@@ -1,0 +1,113 @@
+"""Operators as layers of an Arm Ethos-U: seconds by the cycle model of `model.npu`, at the clock and rates of the device.
+
+This module decides which operators are layers that the processor runs; all others are left to the general formulas, as on its host. Its cycles are
+those of Arm's compiler, not of silicon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import Device, OutOfRange, UsageError, Workload
+
+from ..npu.ethos_blocks import chosen_blocks
+from ..npu.ethos_config import EthosU, ethos_u, ethos_u_names
+from ..npu.ethos_costs import ethos_cost
+from ..npu.ethos_cycles import Blocks
+from ..npu.ethos_layers import EthosKind, EthosLayers, ethos_layers
+
+__all__ = ["ethos_times"]
+
+Floats = NDArray[np.float64]
+_MULTIPLYING = frozenset(("mul", "quantizelinear"))
+_Layer = tuple[EthosKind, int, int, int, int, int, int, int, int]
+
+
+def ethos_times(workloads: Sequence[Workload], device: Device) -> tuple[Floats, Floats, Floats, Floats, Floats] | None:
+    """(Seconds, of computing, of the slower memory, bytes off the chip, of its SRAM), (N,) each, nan for what is no layer; null on another device.
+
+    Args:
+        workloads: N operators in the order of the network, for weights are fetched while the layer before them runs.
+    """
+    npu = _processor(device)
+    if npu is None:
+        return None
+    layers = {place: layer for place, work in enumerate(workloads) if (layer := _layer(work)) is not None}
+    found = tuple(np.full(len(workloads), np.nan) for _ in range(5))
+    if layers:
+        try:
+            chosen = list(layers.values())
+            cost = ethos_cost(npu, _layers(chosen), blocks=_blocks(npu, chosen))
+        except (OutOfRange, UsageError):
+            return None
+        places = list(layers)
+        found[0][places] = cost.cycles / npu.clock_hz
+        found[1][places] = cost.compute_cycles / npu.clock_hz
+        found[2][places] = np.maximum(cost.sram_cycles, cost.off_chip_cycles) / npu.clock_hz
+        found[3][places], found[4][places] = cost.off_chip_bytes, cost.sram_bytes
+    return found[0], found[1], found[2], found[3], found[4]
+
+
+def _processor(device: Device) -> EthosU | None:
+    """The processor with the device's clock, and with its rates where they differ from the example system's."""
+    name = "-".join(device.name.lower().removeprefix("arm ").split())
+    if name not in ethos_u_names() or device.clock_hz is None:
+        return None
+    npu, clock = ethos_u(name), device.clock_hz.value
+    rates = {each.level: each.rate.value / clock for each in device.ceilings if each.engine == "copy"}
+    outside = rates.get("flash") or rates.get("DRAM")
+    sram = rates.get("SRAM")
+    return msgspec.structs.replace(
+        npu,
+        clock_hz=clock,
+        sram_bytes_per_cycle=npu.sram_bytes_per_cycle if sram is None or math.isclose(sram, npu.sram_bytes_per_cycle, rel_tol=0.3) else sram,
+        off_chip_bytes_per_cycle=npu.off_chip_bytes_per_cycle if outside is None else min(outside, npu.off_chip_bytes_per_cycle),
+    )
+
+
+def _blocks(npu: EthosU, layers: Sequence[_Layer]) -> Blocks:
+    """The cut of each layer: a network has few different ones, and choosing takes longest."""
+    unlike = list(dict.fromkeys(layers))
+    at = np.array([unlike.index(layer) for layer in layers])
+    cut = chosen_blocks(npu, _layers(unlike))
+    height, width, channels = cut.unit
+    return Blocks(
+        height=cut.height[at], width=cut.width[at], channels=cut.channels[at], unit=(height[at], width[at], channels[at]),
+        window_first=cut.window_first[at],
+    )  # fmt: skip
+
+
+def _layers(layers: Sequence[_Layer]) -> EthosLayers:
+    kind, height, width, channels, deep, tall, wide, down, across = zip(*layers, strict=True)
+    return ethos_layers(kind, height=height, width=width, channels=channels, in_channels=deep, kernel=(tall, wide), stride=(down, across))
+
+
+def _layer(work: Workload) -> _Layer | None:
+    """(Kind, height, width, channels, input channels, window, stride) of what runs at full rate."""
+    s = work.sizes
+    if work.kind == "convolution":
+        if s.get("groups", 1) > 1 and s["k"] % s["groups"]:
+            return None
+        depthwise = s.get("groups", 1) > 1 and s["groups"] in (s["c"], s["k"])
+        kind: EthosKind = "depthwise" if depthwise else "convolution"
+        deep = s["c"] if depthwise else s["c"] // s.get("groups", 1)
+        return kind, s["p"] * s.get("n", 1), s["q"], s["k"], deep, s.get("r", 1), s.get("s", 1), _stride(s["h"], s["p"]), _stride(s["w"], s["q"])
+    if work.kind == "gemm" and s.get("groups", 1) == 1:
+        return ("fully-connected", 1, 1, s["n"], s["k"], 1, 1, 1, 1) if s["m"] == 1 else ("convolution", s["m"], 1, s["n"], s["k"], 1, 1, 1, 1)
+    if work.kind == "pooling":
+        name: EthosKind = "average-pool" if "average" in work.variant.lower() else "max-pool"
+        return name, s["p"] * s.get("n", 1), s["q"], s["c"], s["c"], s.get("r", 1), s.get("s", 1), _stride(s["h"], s["p"]), _stride(s["w"], s["q"])
+    if work.kind == "elementwise":
+        variant = work.variant.lower()
+        plain: EthosKind = "multiply" if variant in _MULTIPLYING else "add" if s.get("inputs", 1) > 1 else "unary"
+        return plain, 1, max(1, math.ceil(s["elements"] / 16)), min(16, s["elements"]), min(16, s["elements"]), 1, 1, 1, 1
+    return None
+
+
+def _stride(size: int, out: int) -> int:
+    return max(1, round(size / out))

@@ -1,0 +1,183 @@
+"""Seconds of operators on a device from everything that is known: formulas, rooms that know a device better, and a model that was trained.
+
+This module decides the order: the estimate; in its place the answer of a room that knows (`forms`); over both the correction of a trained model,
+which is of the estimate. Nothing ends up above a ceiling: what would is cut there, and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import Device, KernelParameters, SystemState, Workload
+from ridgeline.core.prediction import Basis
+
+from ..gpu.model import GpuModel
+from .assumed import assumed
+from .estimates import Estimates, estimates
+from .forms import Formed, formed
+from .roofs import Roofs
+
+__all__ = ["Corrected", "Corrector", "Priced", "priced"]
+
+Floats = NDArray[np.float64]
+#: The memory beside an array of multipliers, as device files name it.
+_NEAR = "SRAM"
+
+
+class Corrected(Protocol):
+    """What a trained model adds to ln of N estimates: `log_ratio`, ends `low` and `high`, (N,) each; `basis` and `out_of_range` of each."""
+
+    @property
+    def log_ratio(self) -> Floats:
+        """Ratios in log."""
+
+    @property
+    def low(self) -> Floats:
+        """Low ends in log."""
+
+    @property
+    def high(self) -> Floats:
+        """High ends in log."""
+
+    @property
+    def basis(self) -> Sequence[Basis]:
+        """How each came about."""
+
+    @property
+    def out_of_range(self) -> Sequence[Sequence[str]]:
+        """Why each may be wrong."""
+
+
+class Corrector(Protocol):
+    """A trained model of operators."""
+
+    @property
+    def data_version(self) -> str:
+        """Of the measurements."""
+
+    @property
+    def level(self) -> float:
+        """Share that the intervals cover."""
+
+    def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Corrected:
+        """What is to be added to ln of the estimated seconds."""
+
+
+class Priced(NamedTuple):
+    """N operators, (N,) each: `seconds` with ends `low` and `high`; `parts`: the estimate whose parts are of these seconds; `basis`; `reasons`."""
+
+    seconds: Floats
+    low: Floats
+    high: Floats
+    parts: Estimates
+    basis: tuple[Basis, ...]
+    reasons: tuple[tuple[str, ...], ...]
+
+
+def priced(
+    workloads: Sequence[Workload], under: Roofs, state: SystemState | None = None, kernel: KernelParameters | None = None, *,
+    reuse_bytes: Floats | float | None = None, corrector: Corrector | None = None, gpus: GpuModel | None = None,
+) -> Priced:  # fmt: skip
+    """What each operator takes.
+
+    Args:
+        workloads: at least one; under: roofs of the device in that state.
+        kernel: what is set of the kernels, which only the general formulas know.
+        reuse_bytes: as `estimates`.
+        corrector: a trained model of operators; gpus: one of GPU operators.
+
+    Raises:
+        UsageError, OutOfRange: as `estimates`.
+    """
+    base = estimates(workloads, under, kernel=kernel, reuse_bytes=reuse_bytes)
+    spread = assumed().spread
+    known = "measured" if any(each.rate.source == "measured" for each in under.device.ceilings) else "spec"
+    low, high = base.latency_s * spread[f"{known}_low"], base.latency_s * spread[f"{known}_high"]
+    basis: list[Basis] = ["analytic"] * len(workloads)
+    reasons = [base.reasons(place) for place in range(len(workloads))]
+    parts = base
+    # A tile or a split that is set is none that the libraries of those rooms would take.
+    if kernel is None and under.stretch == 1.0:
+        made = formed(workloads, under.device, state, gpus)
+        parts, low, high = _replaced(base, made, low, high)
+        for place in np.flatnonzero(made.learned).tolist():
+            basis[place] = "learned"
+        for reason, where in made.reasons.items():
+            for place in np.flatnonzero(where).tolist():
+                reasons[place] = (*reasons[place], reason)
+    seconds = parts.latency_s
+    if corrector is not None:
+        seconds, low, high = _corrected(seconds, low, high, base, basis, reasons, corrector.correct(workloads, base, under.device))
+    seconds, low, high = _under_ceiling(seconds, low, high, parts, under, reasons)
+    return Priced(seconds, low, high, _scaled(parts, seconds), tuple(basis), tuple(reasons))
+
+
+def _replaced(base: Estimates, made: Formed, low: Floats, high: Floats) -> tuple[Estimates, Floats, Floats]:
+    known = np.isfinite(made.seconds)
+    if not known.any():
+        return base, low, high
+    spread = assumed().spread
+    outer = list(base.memory_s)[-1]
+    compute, memory = np.where(known, made.compute, base.compute_s), dict(base.memory_s)
+    memory = {name: np.where(known, made.memory if name == outer else 0.0, values) for name, values in memory.items()}
+    longest = np.maximum(compute, memory[outer])
+    overhead = np.where(known, np.maximum(made.seconds - longest, 0.0), base.overhead_s)
+    names = list(base.bounds)
+    bound = np.where(made.compute >= made.memory, 0, names.index(outer))
+    bound = np.where(overhead > longest, names.index("overhead"), bound)
+    seconds = np.where(known, made.seconds, base.latency_s)
+    ends = (
+        np.where(np.isfinite(made.low), made.low, seconds * spread["form_low"]),
+        np.where(np.isfinite(made.high), made.high, seconds * spread["form_high"]),
+    )
+    traffic = {name: np.where(known, 0.0, values) for name, values in base.traffic_bytes.items()}
+    traffic[outer] = np.where(known, made.outer, base.traffic_bytes[outer])
+    if _NEAR in traffic and outer != _NEAR:
+        traffic[_NEAR] = np.where(known, made.near, base.traffic_bytes[_NEAR])
+    parts = base._replace(
+        traffic_bytes=traffic,
+        compute_s=compute,
+        memory_s=memory,
+        overhead_s=overhead,
+        latency_s=seconds,
+        bound=np.where(known, bound, base.bound).astype(np.int64),
+    )
+    return parts, np.where(known, ends[0], low), np.where(known, ends[1], high)
+
+
+def _corrected(
+    seconds: Floats, low: Floats, high: Floats, base: Estimates, basis: list[Basis], reasons: list[tuple[str, ...]], found: Corrected
+) -> tuple[Floats, Floats, Floats]:
+    """The correction where it knows more than the formulas; where it says `analytic`, what was there stays, and only its reasons are added."""
+    knows = np.array([each != "analytic" for each in found.basis])
+    for place, (each, said) in enumerate(zip(found.basis, found.out_of_range, strict=True)):
+        if each != "analytic":
+            basis[place] = each
+        reasons[place] = (*reasons[place], *said)
+    ends = (base.latency_s * np.exp(each) for each in (found.log_ratio, found.low, found.high))
+    new = [np.where(knows, mine, old) for mine, old in zip(ends, (seconds, low, high), strict=True)]
+    return new[0], new[1], new[2]
+
+
+def _under_ceiling(
+    seconds: Floats, low: Floats, high: Floats, parts: Estimates, under: Roofs, reasons: list[tuple[str, ...]]
+) -> tuple[Floats, Floats, Floats]:
+    """No operator takes less than its arithmetic at the peak; an end of the interval neither."""
+    least = np.where(parts.peak_flop_per_s > 0, parts.flop / parts.peak_flop_per_s, 0.0)
+    for place in np.flatnonzero(seconds < least * (1 - 1e-9)).tolist():
+        reasons[place] = (*reasons[place], f"faster than the peak of {under.device.name} by what was predicted: cut there")
+    seconds = np.maximum(seconds, least)
+    return seconds, np.minimum(np.maximum(low, least), seconds), np.maximum(high, seconds)
+
+
+def _scaled(parts: Estimates, seconds: Floats) -> Estimates:
+    """The parts, stretched as the whole was; bytes and FLOPs are what they are."""
+    ratio = seconds / parts.latency_s
+    return parts._replace(
+        compute_s=parts.compute_s * ratio, memory_s={name: values * ratio for name, values in parts.memory_s.items()},
+        overhead_s=parts.overhead_s * ratio, communication_s=parts.communication_s * ratio, latency_s=seconds,
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""Bytes that each memory level serves: operands that fit further inside never come from outside, products are blocked for the level above.
+
+An operand lives in the first level that holds all that was touched since it was last used (its reuse distance); every level up to there serves it. A
+matrix product reads its operands again and again as its blocks leave the level above (`model.analytic.tiling`). Strided operands take whole lines.
+
+This module decides bytes; rates are those of `roofs`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analytic.tiling import choose_gemm_tile, gemm_traffic
+from .asked import Asked, Product
+from .roofs import Level, Roofs
+
+__all__ = ["traffic"]
+
+Floats = NDArray[np.float64]
+#: Bytes of blocks that registers hold, where the device does not say.
+_REGISTERS = 2048.0
+#: A line that is fetched for a part of it serves its neighbours too, unless it was dropped before: at most so much is wasted.
+_MOST_WASTE = 4.0
+#: What holds this holds everything.
+_MOST_BYTES = 1e18
+
+
+def traffic(work: Asked, roofs: Roofs, reuse_bytes: Floats | None = None) -> dict[str, Floats]:
+    """Bytes by serving level, from the inside outwards, (N,) each.
+
+    Args:
+        work: of one family.
+        reuse_bytes: bytes touched between two executions of the operator, so that its weights live where that much fits; its own if not given.
+    """
+    own = work.read_bytes + work.weight_bytes + work.write_bytes
+    again = own if reuse_bytes is None else np.maximum(own, reuse_bytes)
+    waste = np.clip(_line(roofs) / work.run_bytes, 1.0, _MOST_WASTE)
+    served: dict[str, Floats] = {}
+    inner_total, inner_one = 0.0, _registers(roofs)
+    through = np.full_like(own, np.inf), np.full_like(own, np.inf)
+    for level in roofs.levels:
+        # Beyond a level that holds everything since the last use, nothing is asked for.
+        near, far = own > inner_total, again > inner_total
+        left, right, written = _passed(work, inner_one, inner_total)
+        through = np.minimum(through[0], left), np.minimum(through[1], right)
+        served[level.name] = near * (through[0] * waste + written * waste) + far * through[1]
+        inner_total, inner_one = max(inner_total, level.capacity_bytes), max(inner_one, level.instance_bytes)
+    return served
+
+
+def _line(roofs: Roofs) -> float:
+    outer: Level = roofs.levels[-1]
+    return float(outer.line_bytes)
+
+
+def _registers(roofs: Roofs) -> float:
+    return float(roofs.device.registers_bytes or _REGISTERS)
+
+
+def _passed(work: Asked, one: float, total: float) -> tuple[Floats, Floats, Floats]:
+    """(What changes, weights, results) that pass a level of which one instance has `one` bytes and all have `total`."""
+    if work.product is not None and work.kind in ("gemm", "convolution", "moe"):
+        left, right = _blocked(work, work.product, one)
+        return left, right, work.write_bytes
+    # A row that the level above held is not fetched a second time.
+    passes = np.where(work.row_bytes <= one, 1.0, work.passes)
+    repeats = np.where(work.weight_bytes <= total, 1.0, work.repeats)
+    return work.read_bytes * passes, work.weight_bytes * repeats, work.write_bytes
+
+
+def _blocked(work: Asked, p: Product, capacity: float) -> tuple[Floats, Floats]:
+    """Operands of a product, each by its factor of re-reading; the patches of a convolution overlap, so that its image counts once a block."""
+    n = p.n * np.where(p.vector, p.batch, 1.0)
+    widths = (
+        _width(work.read_bytes, p.m * p.k * p.batch),
+        _width(work.weight_bytes, p.k * p.n * p.batch),
+        _width(work.write_bytes, p.m * p.n * p.batch),
+    )
+    capacity = min(capacity, _MOST_BYTES)
+    tile = choose_gemm_tile(p.m, n, p.k, capacity_bytes=capacity, element_bytes=widths, depth=8)
+    moved = gemm_traffic(p.m, n, p.k, tile=tile, capacity_bytes=capacity, element_bytes=widths)
+    left, right = moved.left_bytes / (p.m * p.k * widths[0]), moved.right_bytes / (p.k * n * widths[1])
+    # The depthwise ones share nothing between their filters.
+    return work.read_bytes * np.where(p.vector, 1.0, left), work.weight_bytes * np.where(p.vector, 1.0, right)
+
+
+def _width(total: Floats, elements: Floats) -> Floats:
+    """Bytes by element of the product's own operand, which for a convolution counts an image's element once for all patches."""
+    return np.clip(total / elements, 1e-6, 8.0)
