@@ -32,10 +32,17 @@ class Form(NamedTuple):
     at: Callable[[Sequence[float]], Workload | None]
 
 
-def _form(name: str, share: float, make: Callable[[Point], Workload | None]) -> Form:
+class _ImpossibleError(Exception):
+    """There is no operator at this point."""
+
+
+def _form(name: str, share: float, make: Callable[[Point], Workload]) -> Form:
     def at(point: Sequence[float]) -> Workload | None:
-        work = make(Point(point))
-        return work if work is not None and _measurable(work) else None
+        try:
+            work = make(Point(point))
+        except _ImpossibleError:
+            return None
+        return work if _measurable(work) else None
 
     return Form(name, share, at)
 
@@ -53,7 +60,7 @@ _WHOLE = frozenset((
 ))  # fmt: skip
 
 
-def _work(kind: str, variant: str, layout: str = "", **sizes: int) -> Workload:
+def _work(kind: str, variant: str, layout: str = "", /, **sizes: int) -> Workload:
     optional = ("held", "span", "constants")
     given = {name: size for name, size in sizes.items() if size or name not in optional}
     return Workload(kind=kind, variant=variant, layout=layout, sizes=given, precision="int8" if variant in _WHOLE else "fp32")
@@ -65,7 +72,7 @@ _SQUARE = ((1, 1), (1, 1), (1, 1), (3, 3), (3, 3), (3, 3), (5, 5), (7, 7))
 _OTHER = ((2, 2), (1, 3), (3, 1), (1, 5), (5, 1), (1, 7), (7, 1), (1, 9), (11, 11))
 
 
-def _window(point: Point, taps: tuple[int, int], strides: Sequence[int]) -> dict[str, int] | None:
+def _window(point: Point, taps: tuple[int, int], strides: Sequence[int]) -> dict[str, int]:
     """h, w, p, q, r, s of a window over an image, mostly square, with padding that keeps the size or without."""
     high, stride, padded = point.side(), point.pick(*strides), point.pick(True, True, True, False)
     wide = point.pick(high, high, high, point.size(4, 640))
@@ -77,66 +84,66 @@ def _window(point: Point, taps: tuple[int, int], strides: Sequence[int]) -> dict
     else:
         rows, columns = (high - taps[0]) // vertical + 1, (wide - taps[1]) // stride + 1
     if min(rows, columns) < 1 or taps[0] > high + taps[0] // 2 * 2 or taps[1] > wide + taps[1] // 2 * 2:
-        return None
+        raise _ImpossibleError
     return {"h": high, "w": wide, "p": rows, "q": columns, "r": taps[0], "s": taps[1]}
 
 
-def _blocked_convolution(point: Point) -> Workload | None:
+def _blocked_convolution(point: Point) -> Workload:
     taps = point.pick(*_SQUARE, *_SQUARE, *_SQUARE, *_OTHER)
     window = _window(point, taps, (1, 1, 1, 2))
     variant = point.pick(
         "Conv+Relu", "Conv+Relu", "Conv+Relu", "Conv", "Conv", "Conv", "Conv+Sum+Relu", "Conv+Sum", "Conv+HardSigmoid", "Conv+Sigmoid"
     )
     channels, filters, first = point.blocked(16, 1536), point.blocked(16, 1536), point.number() < 0.06
-    return window and _work("convolution", variant, "NCHWc", n=_batch(point), c=3 if first else channels, k=filters, groups=1, **window)
+    return _work("convolution", variant, "NCHWc", n=_batch(point), c=3 if first else channels, k=filters, groups=1, **window)
 
 
-def _blocked_depthwise(point: Point) -> Workload | None:
+def _blocked_depthwise(point: Point) -> Workload:
     taps = point.pick((3, 3), (3, 3), (3, 3), (5, 5), (5, 5), (7, 7), (3, 1), (1, 3))
     window = _window(point, taps, (1, 1, 2))
     variant, channels = point.pick("Conv", "Conv+Relu"), point.blocked(16, 1536)
-    return window and _work("convolution", variant, "NCHWc", n=_batch(point), c=channels, k=channels, groups=channels, **window)
+    return _work("convolution", variant, "NCHWc", n=_batch(point), c=channels, k=channels, groups=channels, **window)
 
 
-def _grouped_convolution(point: Point) -> Workload | None:
+def _grouped_convolution(point: Point) -> Workload:
     window = _window(point, point.pick((1, 1), (3, 3)), (1, 1, 2))
     variant, groups, layout = point.pick("Conv", "Conv+Relu"), point.pick(2, 3, 4, 8, 16, 32), point.pick("", "", "NCHWc")
     own, filters = (point.blocked(16, 256), point.blocked(16, 256)) if layout else (point.width(4, 256), point.width(4, 256))
-    return window and _work("convolution", variant, layout, n=1, c=own * groups, k=filters * groups, groups=groups, **window)
+    return _work("convolution", variant, layout, n=1, c=own * groups, k=filters * groups, groups=groups, **window)
 
 
-def _plain_convolution(point: Point) -> Workload | None:
+def _plain_convolution(point: Point) -> Workload:
     window = _window(point, point.pick(*_SQUARE, *_SQUARE, *_OTHER), (1, 1, 1, 2))
     variant, alone = point.pick("Conv", "Conv", "Conv+Relu", "Conv+HardSigmoid", "Conv+Sigmoid"), point.number() < 0.25
     channels, filters = point.width(1, 1024), point.width(1, 1024)
     if alone:
-        return window and _work("convolution", variant, n=1, c=channels, k=channels, groups=channels, **window)
-    return window and _work("convolution", variant, n=_batch(point), c=channels, k=filters, groups=1, **window)
+        return _work("convolution", variant, n=1, c=channels, k=channels, groups=channels, **window)
+    return _work("convolution", variant, n=_batch(point), c=channels, k=filters, groups=1, **window)
 
 
-def _transposed_convolution(point: Point) -> Workload | None:
+def _transposed_convolution(point: Point) -> Workload:
     taps, channels, filters = point.pick(2, 2, 3, 4), point.width(1, 256), point.width(8, 512)
     high, wide = point.size(2, 200), point.size(2, 200)
     size = {"p": high, "q": wide, "h": 2 * high, "w": 2 * wide, "r": taps, "s": taps}
     return _work("convolution", "ConvTranspose", n=1, c=channels, k=filters, groups=1, **size)
 
 
-def _whole_convolution(name: str) -> Callable[[Point], Workload | None]:
-    def made(point: Point) -> Workload | None:
+def _whole_convolution(name: str) -> Callable[[Point], Workload]:
+    def made(point: Point) -> Workload:
         window = _window(point, point.pick(*_SQUARE, *_OTHER[:4]), (1, 1, 1, 2))
         alone, channels, filters = point.number() < 0.2, point.width(1, 1024), point.width(4, 1024)
         filters = channels if alone else filters
-        return window and _work("convolution", name, n=1, c=channels, k=filters, groups=channels if alone else 1, **window)
+        return _work("convolution", name, n=1, c=channels, k=filters, groups=channels if alone else 1, **window)
 
     return made
 
 
-def _pooling(point: Point) -> Workload | None:
+def _pooling(point: Point) -> Workload:
     taps = point.pick(2, 3, 3, 3, 5, 7)
     window = _window(point, (taps, taps), (1, 2, 2, taps))
     variant, layout = point.pick("MaxPool", "MaxPool", "AveragePool"), point.pick("NCHWc", "NCHWc", "")
     channels = point.blocked(16, 1536) if layout else point.width(1, 1024)
-    return window and _work("pooling", variant, layout, n=1, c=channels, **window)
+    return _work("pooling", variant, layout, n=1, c=channels, **window)
 
 
 def _batch(point: Point) -> int:
@@ -150,25 +157,25 @@ def _rows(point: Point) -> int:
     return point.pick(1, 1, 1, point.size(1, 64), point.size(1, 64), point.size(32, 1536), point.size(32, 1536))
 
 
-def _matmul(point: Point) -> Workload | None:
+def _matmul(point: Point) -> Workload:
     name = point.pick("MatMul", "MatMul", "MatMul", "FusedMatMul")
     return _work("gemm", name, m=_rows(point), n=point.width(1, 8192), k=point.width(4, 8192))
 
 
-def _changing(point: Point) -> Workload | None:
+def _changing(point: Point) -> Workload:
     """As in attention: heads of a batch, each with matrices of its own."""
     name, batch = point.pick("MatMul+changing", "FusedMatMul+changing"), point.pick(1, 4, 8, 12, 16, point.size(1, 96))
     size = {"m": _rows(point), "n": point.width(1, 1024), "k": point.width(4, 1024)}
     return _work("gemm", name, batch=batch, groups=batch, **size)
 
 
-def _gemm(point: Point) -> Workload | None:
+def _gemm(point: Point) -> Workload:
     variant = point.pick("Gemm", "Gemm", "Gemm+Relu")
     return _work("gemm", variant, m=_rows(point), n=point.width(1, 8192), k=point.width(4, 16384))
 
 
-def _quantised_gemm(*names: str) -> Callable[[Point], Workload | None]:
-    def made(point: Point) -> Workload | None:
+def _quantised_gemm(*names: str) -> Callable[[Point], Workload]:
+    def made(point: Point) -> Workload:
         name, rows, n, k = point.pick(*names), _rows(point), point.width(4, 4096), point.width(32, 4096)
         four = name == "MatMulNBits"
         work = _work("gemm", name, m=rows, n=n, k=max(32, k // 32 * 32) if four else k)
@@ -177,7 +184,7 @@ def _quantised_gemm(*names: str) -> Callable[[Point], Workload | None]:
     return made
 
 
-def _recurrent(point: Point) -> Workload | None:
+def _recurrent(point: Point) -> Workload:
     name, ways, steps = point.pick("LSTM", "LSTM", "GRU", "DynamicQuantizeLSTM"), point.pick(1, 2), point.size(1, 128)
     hidden, width = point.pick(32, 48, 64, 96, 128, 192, 256, 384, 512), point.width(8, 1024)
     gates = 3 if name == "GRU" else 4
@@ -200,7 +207,7 @@ def _unary(point: Point) -> Workload:
     return _work("elementwise", point.pick(*_UNARY), elements=_elements(point))
 
 
-def _binary(point: Point) -> Workload | None:
+def _binary(point: Point) -> Workload:
     name = point.pick("Add", "Mul", "Add", "Mul", "Sub", "Div", "Max", "Pow", "Sum", "Min", "Equal", "Where", "PRelu", "Greater", "BiasGelu")
     case, kept, extra = point.pick("same", "scalar", "held", "vector"), point.pick(True, False), name == "Where"
     if name == "BiasGelu":
@@ -212,7 +219,7 @@ def _binary(point: Point) -> Workload | None:
         return _work("elementwise", name, elements=_elements(point), inputs=(2 if case == "same" else 1) + extra, held=int(case == "scalar"))
     small = outer if case == "held" else span
     if outer < 2 or span < 2:
-        return None
+        raise _ImpossibleError
     held = int(case == "held")
     return _work("elementwise", name, elements=span * outer, inputs=1 + extra, constants=small if kept else 0, span=span, held=held)
 
@@ -222,11 +229,11 @@ def _quantising(point: Point) -> Workload:
     return _work("elementwise", name, elements=_elements(point), inputs=2 if name in ("QLinearAdd", "QLinearMul") else 1)
 
 
-def _transpose(point: Point) -> Workload | None:
+def _transpose(point: Point) -> Workload:
     axes, run = point.pick(2, 2, 2, 3), point.pick(1, 1, 1, point.size(1, 512))
     rows, columns, outer = point.size(2, 2048), point.size(2, 2048), point.pick(1, point.size(1, 64))
     if axes == 3 and outer < 2:
-        return None
+        raise _ImpossibleError
     return _work("copy", "Transpose", elements=rows * columns * run * outer, run=run, axes=axes, rows=rows, columns=columns)
 
 

@@ -1,8 +1,8 @@
 """What a trained model says of operators: ln of the factor on each estimate, its interval, how it came about, and why it may be wrong.
 
 This module decides the order: a shape that was measured on that device is answered with the measurement; one inside of what was measured with the
-corrector; one outside too, but it is said why, and the interval grows by how far outside it lies. A device of another kind, or a family that nobody
-measured, gets the estimate alone, with the interval that the estimates had where they were furthest off.
+corrector; one outside too, but it is said why, and the interval grows by how far outside it lies. A device of another kind, or a part of a family that
+nobody measured, gets the estimate alone, with the interval that the estimates had where they were furthest off.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from ridgeline.core import Device, UsageError, Workload
 from ridgeline.core.prediction import Basis
 
-from ..families import FAMILIES
 from ..learned.unseen import bounds
 from .corrector import Corrector
 from .estimates import Estimates
 from .features import Operators, feature_matrix, operators, taken
 from .keys import shape_keys
+from .parts import part_of
 
 if TYPE_CHECKING:
     from .model import OperatorModel
@@ -67,16 +67,16 @@ def correct(model: OperatorModel, workloads: Sequence[Workload], estimates: Esti
     ends = np.stack([-half, half])
     basis: list[Basis] = ["analytic"] * count
     reasons: list[tuple[str, ...]] = [()] * count
-    for kind, at in _by_kind(workloads).items():
-        corrector = model.correctors.get(kind)
-        why = _unknown(model, corrector, kind, device)
+    for part, at in _by_part(workloads).items():
+        corrector = model.correctors.get(part)
+        why = _unknown(model, corrector, part, device)
         if why:
             for index in at.tolist():
                 reasons[index] = (why,)
             continue
         assert corrector is not None
         whole = len(at) == count
-        found = operators(kind, workloads if whole else [workloads[index] for index in at.tolist()])
+        found = operators(workloads[int(at[0])].kind, workloads if whole else [workloads[index] for index in at.tolist()])
         own = estimates if whole else taken(estimates, at)
         log[at], ends[0, at], ends[1, at], bases, said = _corrected(model, corrector, found, own, device)
         for index, each, words in zip(at.tolist(), bases, said, strict=True):
@@ -84,20 +84,20 @@ def correct(model: OperatorModel, workloads: Sequence[Workload], estimates: Esti
     return Corrected(log, ends[0], ends[1], tuple(basis), tuple(reasons))
 
 
-def _by_kind(workloads: Sequence[Workload]) -> dict[str, Indexes]:
+def _by_part(workloads: Sequence[Workload]) -> dict[str, Indexes]:
     groups: dict[str, list[int]] = {}
     for index, workload in enumerate(workloads):
-        groups.setdefault(workload.kind, []).append(index)
-    return {kind: np.array(at, np.intp) for kind, at in groups.items()}
+        groups.setdefault(part_of(workload), []).append(index)
+    return {part: np.array(at, np.intp) for part, at in groups.items()}
 
 
-def _unknown(model: OperatorModel, corrector: Corrector | None, kind: str, device: Device) -> str:
+def _unknown(model: OperatorModel, corrector: Corrector | None, part: str, device: Device) -> str:
     """Why the model adds nothing at all; empty where it does."""
-    if corrector is None or kind not in FAMILIES:
-        return f"no operator of the family {kind} was measured: the estimate stands alone"
+    if corrector is None:
+        return f"no operator such as {part} was measured: the estimate stands alone"
     measured = {model.devices[name].kind for name in corrector.devices}
     if device.kind not in measured:
-        return f"{kind} was measured on {' and '.join(sorted(measured))} only, never on a {device.kind}: the estimate stands alone"
+        return f"{part} was measured on {' and '.join(sorted(measured))} only, never on a {device.kind}: the estimate stands alone"
     return ""
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .features import operators
 from .keys import shape_keys
 from .model import OperatorModel
+from .parts import part_of
 from .preparing import Prepared
 
 __all__ = ["Answers", "asked_about", "seen_rows"]
@@ -45,8 +46,9 @@ def seen_rows(model: OperatorModel, rows: Prepared) -> NDArray[np.bool_]:
     """Which rows are of a shape that the model has learned from on that device, shape (n,)."""
     seen = np.zeros(len(rows.table), bool)
     for group in rows.groups:
-        for kind in {rows.workloads[index].kind for index in group.at.tolist()} & set(model.correctors):
-            at = np.array([index for index in group.at.tolist() if rows.workloads[index].kind == kind], np.intp)
-            keys = shape_keys(operators(kind, [rows.workloads[index] for index in at.tolist()]), group.device.name)
-            seen[at] = np.isin(keys, model.correctors[kind].measured.key.values)
+        parts = {index: part_of(rows.workloads[index]) for index in group.at.tolist()}
+        for part in set(parts.values()) & set(model.correctors):
+            at = np.array([index for index in group.at.tolist() if parts[index] == part], np.intp)
+            keys = shape_keys(operators(rows.workloads[int(at[0])].kind, [rows.workloads[index] for index in at.tolist()]), group.device.name)
+            seen[at] = np.isin(keys, model.correctors[part].measured.key.values)
     return seen

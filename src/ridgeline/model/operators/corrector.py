@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ridgeline.core import Column
 
 from ..learned.conformal import Conformal
+from ..learned.gaussian import Gaussian
 from ..learned.network import Network
 from ..learned.ridge import Ridge
 from ..learned.scaling import Scaling, damaged
@@ -25,9 +26,9 @@ from ..learned.unseen import Reach
 __all__ = ["METHODS", "Corrector", "Intervals", "Measured", "Method", "Model", "Range"]
 
 #: What a corrector can be: one level for all rows, one of three models, or the mean of these.
-Method = Literal["level", "ridge", "network", "trees", "mean"]
-METHODS: tuple[Method, ...] = ("level", "ridge", "network", "trees", "mean")
-Model = Ridge | Network | Trees
+Method = Literal["level", "ridge", "network", "trees", "gaussian", "mean"]
+METHODS: tuple[Method, ...] = ("level", "ridge", "network", "trees", "gaussian", "mean")
+Model = Ridge | Network | Trees | Gaussian
 
 
 class Range(msgspec.Struct, frozen=True, array_like=True):

@@ -19,7 +19,7 @@ from ridgeline.core import Device, ReadError, Workload
 from ..families import FAMILIES, Demand, sizes_of
 from .estimates import Estimates
 
-__all__ = ["RISING", "Operators", "feature_matrix", "feature_names", "operators", "taken"]
+__all__ = ["RISING", "Operators", "feature_matrix", "feature_names", "operators", "taken", "variant_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -40,9 +40,9 @@ _VARIANT, _PRECISION = "variant ", "precision "
 class Operators(NamedTuple):
     """n operators of one family as columns.
 
-    `sizes`: all sizes of the family, (n,) each; `demand`: FLOPs and elements; `variant`, `precision`: a text each; `unlike`: what else a workload
-    says of itself that no measured row can say (layout, width of the weights, sparsity), empty where nothing; `between_bytes`: touched between two
-    executions, 0 where it is not known, (n,).
+    `sizes`: all sizes of the family, (n,) each; `demand`: FLOPs and elements; `variant`, behind its layout, and `precision`: a text each; `unlike`: what else a workload
+    says of itself that no measured row can say (width of the weights, sparsity), empty where nothing; `between_bytes`: touched between two
+    executions, `since_bytes`: since its inputs were written, 0 where it is not known, (n,).
     """
 
     kind: str
@@ -52,6 +52,7 @@ class Operators(NamedTuple):
     precision: tuple[str, ...]
     unlike: tuple[str, ...]
     between_bytes: Floats
+    since_bytes: Floats
 
     def __len__(self) -> int:
         return len(self.variant)
@@ -79,18 +80,21 @@ def operators(kind: str, workloads: Sequence[Workload]) -> Operators:
                 given[name] = np.ones(len(each))
     sizes = sizes_of(kind, given)
     return Operators(
-        kind, sizes, FAMILIES[kind].demand(sizes), tuple([workload.variant for workload in workloads]),
+        kind, sizes, FAMILIES[kind].demand(sizes), tuple([variant_of(workload) for workload in workloads]),
         tuple([workload.precision for workload in workloads]), tuple([_unlike(workload) for workload in workloads]),
-        np.array([float(getattr(workload, "reuse_bytes", None) or 0.0) for workload in workloads]),
+        np.array([workload.reuse_bytes or 0.0 for workload in workloads]), np.array([workload.age_bytes or 0.0 for workload in workloads]),
     )  # fmt: skip
 
 
+def variant_of(work: Workload) -> str:
+    """The variant behind its layout, as a `LatencyTable` has it."""
+    return f"{work.layout} {work.variant}" if work.layout else work.variant
+
+
 def _unlike(workload: Workload) -> str:
-    if not workload.layout and workload.sparsity is None and workload.weight_precision in (None, workload.precision):
+    if workload.sparsity is None and workload.weight_precision in (None, workload.precision):
         return ""
     words = []
-    if workload.layout:
-        words.append(f"layout {workload.layout}")
     if workload.weight_precision not in (None, workload.precision):
         words.append(f"weights in {workload.weight_precision}")
     if workload.sparsity is not None:
@@ -174,7 +178,8 @@ def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
         "duration": (estimates.latency_s, _MICROSECOND), "balance": (estimates.compute_s + 1e-6 * most, most + 1e-6 * estimates.compute_s),
         "intensity": (estimates.flop, moved), "near cache": (moved, near), "far cache": (moved, far),
         # Where it is not known what runs between two executions, nothing does.
-        "cold": (np.maximum(found.between_bytes, moved), far),
+        "cold": (np.maximum(found.between_bytes, moved), far), "cold inner": (np.maximum(found.between_bytes, moved), near),
+        "old": (np.maximum(found.since_bytes, moved), far), "old inner": (np.maximum(found.since_bytes, moved), near),
         "outputs": (demand.outputs, 1.0), "inputs": (demand.inputs, 1.0), "weights": (1.0 + demand.weights, 1.0), "depth": (demand.flop, demand.outputs),
         "ridge point": (estimates.peak_flop_per_s, estimates.bandwidth_byte_per_s),
         "units": (float(device.execution_units or 1), 1.0),

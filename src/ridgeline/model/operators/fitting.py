@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..learned.gaussian import fit_gaussian
 from ..learned.growing import Growth, grow, taken_over
 from ..learned.network import Schedule, train
 from ..learned.ridge import fit_ridge
@@ -29,7 +30,8 @@ Sides = Sequence[tuple[Indexes, Indexes]]
 #: Of two methods that are this near the simpler is taken.
 _ALIKE = 1.01
 _PARTS: Mapping[Method, tuple[Method, ...]] = {
-    "level": (), "ridge": ("ridge",), "network": ("network",), "trees": ("trees",), "mean": ("ridge", "network", "trees"),
+    "level": (), "ridge": ("ridge",), "network": ("network",), "trees": ("trees",), "gaussian": ("gaussian",),
+    "mean": ("trees", "gaussian"),
 }  # fmt: skip
 #: Rows from which a model has more to say than one level.
 _LEAST_ROWS = 30
@@ -57,14 +59,16 @@ def chosen(rows: Floats, target: Floats, features: tuple[str, ...], sides: Sides
         sides: (training, held-out) rows of each fold; every row is held out once.
     """
     usable: tuple[Method, ...] = tuple(methods) if len(target) >= _LEAST_ROWS and features else ("level",)
-    parts = [part for part in ("ridge", "network", "trees") if any(part in _PARTS[method] for method in usable) and part in tried_methods()]
+    parts = [
+        part for part in ("ridge", "network", "trees", "gaussian") if any(part in _PARTS[method] for method in usable) and part in tried_methods()
+    ]
     held: dict[str, Floats] = {part: np.zeros(len(target)) for part in parts}
     levels = np.zeros(len(target))
     for train_at, test_at in sides:
         levels[test_at] = np.median(target[train_at])
         low, high = float(target[train_at].min()), float(target[train_at].max())
         for part in parts:
-            model = fit_models(part, rows[train_at], target[train_at] - levels[test_at[0]], features, seed)[0]  
+            model = fit_models(part, rows[train_at], target[train_at] - levels[test_at[0]], features, seed)[0]
             held[part][test_at] = np.clip(predict(model, rows[test_at]), low - levels[test_at[0]], high - levels[test_at[0]])
     answers: dict[Method, Floats] = {}
     for method in METHODS:
@@ -85,6 +89,8 @@ def fit_models(method: Method, rows: Floats, target: Floats, features: tuple[str
             made.append(fit_ridge(rows, target, features, penalty=_penalty(len(target))))
         elif part == "network":
             made.append(train(rows, target, features, _schedule(len(target), seed)).network)
+        elif part == "gaussian":
+            made.append(fit_gaussian(rows, target, features, seed=seed))
         elif "trees" in tried_methods():
             made.append(fit_trees(rows, target, features, _growth(len(target), seed), rising=True))
     return tuple(made)

@@ -94,18 +94,18 @@ def some(found: Prepared, at: Indexes) -> Prepared:
 def _known(table: LatencyTable, devices: Mapping[str, Device]) -> tuple[LatencyTable, tuple[Workload, ...]]:
     """Rows that have a family, a device and a precision that are known, as workloads."""
     columns = {name: column.values.tolist() for name, column in table.sizes.items()}
-    texts = [table.texts(name) for name in ("kind", "variant", "precision", "device")]
+    texts = [table.texts(name) for name in ("kind", "precision", "device")]
     kept: list[int] = []
     workloads: list[Workload] = []
     left: dict[str, list[int]] = {}
-    for index, (kind, variant, precision, device) in enumerate(zip(*texts, strict=True)):
+    for index, (kind, precision, device) in enumerate(zip(*texts, strict=True)):
         sizes = {name: values[index] for name, values in columns.items() if values[index] > 0}
         why = _unfit(kind, precision, device, sizes, devices)
         if why:
             left.setdefault(why, []).append(index)
             continue
         kept.append(index)
-        workloads.append(Workload(kind=kind, variant=variant, precision=precision, sizes=sizes))
+        workloads.append(table.workload(index))
     excluded = [_excluded(table, why, np.array(at)) for why, at in left.items()]
     part = table.rows(np.array(kept, np.intp))
     return msgspec.structs.replace(part, excluded=(*table.excluded, *excluded)), tuple(workloads)

@@ -15,17 +15,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import Device, LatencyTable, UsageError
+from ridgeline.core import Device, LatencyTable, UsageError, Workload
 
 from ..learned.conformal import upper_quantile
 from ..learned.scaling import scaling_of
 from ..validation.splits import folds
-from .corrector import METHODS, Corrector, Method, Range
-from .features import Operators, feature_matrix, feature_names, operators
+from .corrector import METHODS, Corrector, Measured, Method, Range
+from .features import Operators, feature_matrix, feature_names, operators, variant_of
 from .fitting import Choice, chosen, fit_models, tried_methods
 from .intervals import Residuals, intervals, measured
 from .keys import shape_keys
 from .model import Card, FamilyCard, MeasuredDevice, OperatorModel
+from .parts import part_of
 from .preparing import Prepared, prepared
 
 __all__ = ["Finished", "Settings", "Training", "train_operator_model", "train_prepared"]
@@ -90,6 +91,7 @@ class _Rows(NamedTuple):
     target: Floats
     estimated_s: Floats
     keys: NDArray[np.int64]
+    between: Floats
     device: tuple[str, ...]
     sizes: dict[str, Range]
     derived: dict[str, Range]
@@ -122,14 +124,15 @@ def train_prepared(
     say = report or (lambda label, fraction: None)
     used = settings or Settings()
     state = _state(found, used, begun)
-    kinds = sorted(set(found.table.texts("kind")))
+    parts = [part_of(work) for work in found.workloads]
+    kinds = sorted(set(parts))
     left: dict[str, str] = {}
     for number, kind in enumerate(kinds):
         if kind in state.finished:
             say(f"{kind}: taken over", (number + 1) / len(kinds))
             continue
         say(f"learning {kind}", number / len(kinds))
-        done = _family(found, kind, used)
+        done = _family(found, np.array([part == kind for part in parts]), kind, used)
         if isinstance(done, str):
             left[kind] = done
             continue
@@ -152,9 +155,9 @@ def _state(found: Prepared, settings: Settings, begun: Training | None) -> Train
     return begun
 
 
-def _family(found: Prepared, kind: str, settings: Settings) -> Finished | str:
-    """One family, or why it has no corrector."""
-    own = _rows(found, kind)
+def _family(found: Prepared, inside: NDArray[np.bool_], kind: str, settings: Settings) -> Finished | str:
+    """One part of a family, whose rows are `inside`, or why it has no corrector."""
+    own = _rows(found, inside)
     shapes = len(np.unique(found.table.rows(own.at).shape_codes()))
     if len(own.at) < _LEAST_ROWS or shapes < _LEAST_SHAPES:
         return f"{len(own.at)} rows of {shapes} shapes: at least {_LEAST_ROWS} of {_LEAST_SHAPES} are needed"
@@ -173,14 +176,20 @@ def _family(found: Prepared, kind: str, settings: Settings) -> Finished | str:
         kind=kind, features=own.names, scaling=scaling_of(own.features, own.names), variants=tuple(sorted(set(rows.texts("variant")))),
         precisions=tuple(sorted(set(rows.texts("precision")))), devices=tuple(sorted(set(own.device))), sizes=own.sizes, derived=own.derived,
         method=choice.method, level=level, models=models, bound=_range(own.target), errors=choice.errors, intervals=made,
-        measured=measured(own.keys, own.target, settings.level), rows=len(own.at), shapes=shapes,
+        measured=_measured(own, settings.level), rows=len(own.at), shapes=shapes,
     )  # fmt: skip
     return Finished(corrector=corrector, card=_family_card(corrector, sample, choice, coverage), formula_log=_formula(own.target, settings.level))
 
 
-def _rows(found: Prepared, kind: str) -> _Rows:
-    """All rows of a family with every feature that there is."""
-    chosen_kind = np.array(found.table.texts("kind")) == kind
+def _measured(own: _Rows, level: float) -> Measured:
+    """Shapes that answer for themselves: not those of which a row says what ran around it, which is different in every model."""
+    alone = own.between == 0
+    return measured(own.keys[alone], own.target[alone], level)
+
+
+def _rows(found: Prepared, chosen_kind: NDArray[np.bool_]) -> _Rows:
+    """All rows of a part of a family with every feature that there is."""
+    kind = found.workloads[int(np.argmax(chosen_kind))].kind
     names: tuple[str, ...] = ()
     parts: list[tuple[Indexes, Floats, Floats, Operators, list[str], Floats, Floats]] = []
     counted = _columns_of_texts([found.workloads[index] for index in np.flatnonzero(chosen_kind).tolist()])
@@ -198,22 +207,24 @@ def _rows(found: Prepared, kind: str) -> _Rows:
     order = np.argsort(at, kind="stable")
     estimated = np.concatenate([part[2] for part in parts])[order]
     keys = np.concatenate([shape_keys(part[3], part[4]) for part in parts])[order]
+    between = np.concatenate([part[3].between_bytes for part in parts])[order]
     devices = [name for part in parts for name in part[4]]
     derived = {name: np.concatenate([part[place] for part in parts]) for name, place in (("flop", 5), ("bytes", 6), ("estimated_s", 2))}
     sizes = {name: np.concatenate([part[3].sizes[name] for part in parts]) for name in parts[0][3].sizes}
     return _Rows(
         at=at[order], features=np.concatenate([part[1] for part in parts])[order], names=names,
-        target=np.log(found.table.latency_s.values[at[order]] / estimated), estimated_s=estimated, keys=keys,
+        target=np.log(found.table.latency_s.values[at[order]] / estimated), estimated_s=estimated, keys=keys, between=between,
         device=tuple(devices[index] for index in order.tolist()), sizes={name: _range(values) for name, values in sizes.items()},
         derived={name: _range(values) for name, values in derived.items()},
     )  # fmt: skip
 
 
-def _columns_of_texts(workloads: list[object]) -> tuple[str, ...]:
+def _columns_of_texts(workloads: list[Workload]) -> tuple[str, ...]:
     """Names of the columns of variants and precisions that there are enough rows of."""
-    found = []
-    for what in ("variant", "precision"):
-        known, counts = np.unique([getattr(workload, what) for workload in workloads], return_counts=True)
+    found: list[str] = []
+    texts = {"variant": [variant_of(work) for work in workloads], "precision": [work.precision for work in workloads]}
+    for what, listed in texts.items():
+        known, counts = np.unique(listed, return_counts=True)
         most = [(-count, text) for text, count in zip(known.tolist(), counts.tolist(), strict=True) if count >= _LEAST_OF_VARIANT]
         found += [f"{what} {text}" for _, text in sorted(most)[:_MOST_VARIANTS]] if len(known) > 1 else []
     return tuple(found)
@@ -233,6 +244,7 @@ def _sample(own: _Rows, settings: Settings) -> _Rows:
     at = np.sort(np.random.default_rng(settings.seed).choice(len(own.at), settings.most_rows, replace=False))
     return own._replace(
         at=own.at[at], features=own.features[at], target=own.target[at], estimated_s=own.estimated_s[at], keys=own.keys[at],
+        between=own.between[at],
         device=tuple(own.device[index] for index in at.tolist()),
     )  # fmt: skip
 
@@ -257,7 +269,7 @@ def _family_card(corrector: Corrector, sample: _Rows, choice: Choice, coverage: 
 
 
 def _model(found: Prepared, state: Training, left: Mapping[str, str]) -> OperatorModel:
-    learned = np.array([kind in state.finished for kind in found.table.texts("kind")])
+    learned = np.array([part_of(work) in state.finished for work in found.workloads])
     rows = {device.name: 0 for device in (group.device for group in found.groups)}
     for group in found.groups:
         rows[group.device.name] += int(learned[group.at].sum())

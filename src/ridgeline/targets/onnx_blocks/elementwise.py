@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ridgeline.core import UsageError, Workload
 
-from .building import MICROSOFT, Node, Operand, constant, operand, weights
+from .building import MICROSOFT, Node, Operand, constant, operand
 
 __all__ = ["BINARY", "UNARY", "elementwise"]
 
