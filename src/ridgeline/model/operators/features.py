@@ -19,7 +19,7 @@ from ridgeline.core import Device, ReadError, Workload
 from ..families import FAMILIES, Demand, sizes_of
 from .estimates import Estimates
 
-__all__ = ["RISING", "Operators", "feature_matrix", "feature_names", "operators", "taken"]
+__all__ = ["RISING", "Operators", "feature_matrix", "feature_names", "is_feature", "operators", "taken"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,6 +35,12 @@ _TINY = 1e-300
 _VECTOR_BITS, _WARP = 256, 32
 _MAIN = frozenset(("DRAM", "HBM", "MEMORY", "VRAM"))
 _VARIANT, _PRECISION = "variant ", "precision "
+#: Features of every family, and those that some families have beside their sizes.
+_COMMON = (
+    "compute", "outer memory", "inner memory", "overhead", "occupancy", "duration", "balance", "intensity", "near cache", "far cache", "cold", "outputs",
+    "inputs", "weights", "depth", "ridge point", "units",
+)  # fmt: skip
+_SOME = ("taps", "pixels", "stride", "filters", "depthwise", "line", "aspect", "rows of blocks", "aligned", "blocks", "run")
 
 
 class Operators(NamedTuple):
@@ -117,6 +123,15 @@ class _Terms(NamedTuple):
 
     logs: dict[str, tuple[Floats | float, Floats | float]]
     plain: dict[str, Floats | float]
+
+
+def is_feature(kind: str, name: str) -> bool:
+    """Whether a family may have a feature of that name."""
+    family = FAMILIES.get(kind)
+    if family is None:
+        return False
+    sizes = tuple(f"size {size}" for size in (*family.sizes, *family.defaults))
+    return name in _COMMON or name in _SOME or name in sizes or name.startswith((_VARIANT, _PRECISION))
 
 
 def feature_names(found: Operators, estimates: Estimates, device: Device) -> tuple[str, ...]:
