@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from support.operator_rows import DEVICE, OTHER, device, made_rows
 
 from ridgeline.core import LatencyTable
 from ridgeline.core.documents import decode, encode
 from ridgeline.flows import model_train, model_validate
 from ridgeline.flows.model_train import state_file
 from ridgeline.model.operators.model import OperatorModel
-from ridgeline.model.operators.training import Settings, Training
+from ridgeline.model.operators.training import Settings, Training, train_prepared
+from support.operator_rows import DEVICE, OTHER, device, made_rows
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -31,6 +31,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for module in (model_train, model_validate):
         monkeypatch.setattr(module, "Settings", settings)
     monkeypatch.setenv("RIDGELINE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("RIDGELINE_NOTEBOOK", str(tmp_path / "notebook.sqlite"))
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_train_writes_a_model_and_says_how_it_did(run: Call, table: str, tmp_pat
 
 def test_an_interrupted_training_is_resumed(run: Call, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, whole = tmp_path / "a.model", tmp_path / "b.model"
-    real = model_train.train_prepared
+    real = train_prepared
 
     def stops(*given: object, keep: Callable[[Training], None], **named: object) -> OperatorModel:
         def once(state: Training) -> None:
@@ -154,7 +155,7 @@ def test_validate_by_shape_row_family_and_device(run: Call, table: str, tmp_path
 def test_a_leak_is_refused_before_anything_is_trained(run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = made_rows(30, kinds=("gemm",))
     twice = tmp_path / "twice.json"
-    twice.write_bytes(encode(LatencyTable.joined([rows, rows])))
+    twice.write_bytes(encode(LatencyTable.joined([rows, msgspec.structs.replace(rows, files=("copied.csv",))])))
     monkeypatch.setattr(model_validate, "train_prepared", None)
     code, _, err = run("model", "validate", str(twice), "--by", "row", "--quiet")
     assert (code, err.count("\n")) == (2, 1)
@@ -215,7 +216,13 @@ def test_calibrate_finds_a_shift_proposes_its_cause_and_keeps_old_versions(run: 
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("{", "line 2"), ('{"predicted_s": 1}', "actual_s"), ('{"predicted_s": 0, "actual_s": 1}', "predicted_s"), ("[1]" * 9, "line 2"), ('"\\ud800"', "line 2")],
+    [
+        ("{", "line 2"),
+        ('{"predicted_s": 1}', "actual_s"),
+        ('{"predicted_s": 0, "actual_s": 1}', "predicted_s"),
+        ("[1]" * 9, "line 2"),
+        ('"\\ud800"', "line 2"),
+    ],
 )
 def test_a_line_that_is_no_pair_is_named(run: Call, model: str, tmp_path: Path, line: str, said: str) -> None:
     pairs = tmp_path / "pairs.jsonl"

@@ -10,16 +10,16 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from support.onnx_models import model as onnx_model
-from support.onnx_models import tensor
-from support.operator_rows import DEVICE, device, made_rows
 
 from ridgeline.core import Caution, Run, TargetInfo
-from ridgeline.core.verdict import GroundTruth
 from ridgeline.core.documents import encode
+from ridgeline.core.verdict import GroundTruth
 from ridgeline.flows.model_calibrate import calibrate
 from ridgeline.model.operators.training import Settings, train_operator_model
 from ridgeline.notebook import Notebook
+from support.onnx_models import model as onnx_model
+from support.onnx_models import tensor
+from support.operator_rows import DEVICE, device, made_rows
 
 
 @pytest.fixture
@@ -50,7 +50,8 @@ def run_of(stored: Run, network: Path, number: int, wall_s: float, **changed: ob
         batched_s=None, noise_floor=None, overhead_s=None,
     )  # fmt: skip
     return msgspec.structs.replace(
-        stored, id=f"20260102T0304{number:02d}-0000000{number}", verb="bench", facts=facts, diagnosis=None, truth=truth, software={"onnxruntime": "1.20"}
+        stored, id=f"20260102T0304{number:02d}-0000000{number}", verb="bench", facts=facts, diagnosis=None, truth=truth,
+        software={"onnxruntime": "1.20"},
     )  # fmt: skip
 
 

@@ -50,7 +50,9 @@ def made_rows(
         estimated = estimates(work, device(name)).latency_s
         seconds = estimated * factor(variants, estimated, name) * np.exp(noise * draw.standard_normal(len(work)))
         tables.append(
-            LatencyTable.of(latency_s=seconds, kind=kind, variant=variants, precision="fp32", device=name, file="made.csv", sizes=sizes, source="made up")
+            LatencyTable.of(
+                latency_s=seconds, kind=kind, variant=variants, precision="fp32", device=name, file="made.csv", sizes=sizes, source="made up"
+            )
         )
     return LatencyTable.joined(tables)
 

@@ -7,7 +7,6 @@ from functools import cache
 import msgspec
 import numpy as np
 import pytest
-from support.operator_rows import DEVICE, OTHER, device, factor, made_rows, workloads_of
 
 from ridgeline.core import Sparsity, UsageError, Workload
 from ridgeline.core.documents import encode
@@ -15,6 +14,7 @@ from ridgeline.device import find
 from ridgeline.model.operators.estimates import estimates
 from ridgeline.model.operators.model import OperatorModel
 from ridgeline.model.operators.training import Settings, Training, train_operator_model
+from support.operator_rows import DEVICE, OTHER, device, factor, made_rows, workloads_of
 
 QUICK = Settings(methods=("level", "ridge", "trees"), folds=3)
 NOISE = 0.02
@@ -162,7 +162,7 @@ def test_two_devices_say_how_much_carries() -> None:
     assert corrector.devices == (DEVICE, OTHER)
     assert corrector.intervals.carried > 0, "both take longer than the estimate"
     assert corrector.intervals.unseen is not None
-    third = find("Intel Xeon Platinum 8380")
+    third = find("Intel Xeon Gold 6226")
     found = of_two().correct([gemm()], estimates([gemm()], third), third)
     assert found.low[0] < found.log_ratio[0] < found.high[0]
     own = of_two().correct([gemm()], estimates([gemm()], device()), device())

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.operator_rows import DEVICE, device, made_rows
 
 from ridgeline.core import ReadError, Workload
 from ridgeline.core.documents import decode, encode
 from ridgeline.model.operators.estimates import estimates
 from ridgeline.model.operators.model import OperatorModel
 from ridgeline.model.operators.training import Settings, train_operator_model
+from support.operator_rows import DEVICE, device, made_rows
 
 
 @cache
@@ -56,7 +56,8 @@ def test_a_file_that_is_cut_short_is_refused(end: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"\x00" * 100, b"[" * 100_000, b'{"schema":' * 50_000, b'{"schema":"ridgeline.operator-model/1","correctors":' + b'{"a":' * 100_000, b"null"]
+    "data",
+    [b"\x00" * 100, b"[" * 100_000, b'{"schema":' * 50_000, b'{"schema":"ridgeline.operator-model/1","correctors":' + b'{"a":' * 100_000, b"null"],
 )
 def test_what_is_no_document_is_refused(data: bytes) -> None:
     refused(data)

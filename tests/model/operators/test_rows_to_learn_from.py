@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.operator_rows import DEVICE, device, made_rows, workloads_of
 
 from ridgeline.core import Column, LatencyTable, ReadError, UsageError, Workload
 from ridgeline.model.operators.estimates import estimates
 from ridgeline.model.operators.features import feature_matrix, feature_names, is_feature, operators
 from ridgeline.model.operators.keys import shape_keys
 from ridgeline.model.operators.preparing import prepared, some
+from support.operator_rows import DEVICE, device, made_rows, workloads_of
 
 
-def with_latencies(table: LatencyTable, at: object, scale: float) -> LatencyTable:
+def with_latencies(table: LatencyTable, at: int | slice, scale: float) -> LatencyTable:
     seconds = np.array(table.latency_s.values)
-    seconds[at] *= scale  # type: ignore[index]
+    seconds[at] *= scale
     return msgspec.structs.replace(table, latency_s=Column(seconds, "s"))
 
 

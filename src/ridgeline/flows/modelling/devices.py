@@ -20,7 +20,8 @@ def devices_of(table: LatencyTable, files: Sequence[str | Path] = ()) -> dict[st
     """Name in the table → the device; names that nothing is known of are missing.
 
     Args:
-        files: documents of devices, as `ridgeline probe --json` writes them, or `.toml` in the form of the catalogue; they are taken before what the catalogue says.
+        files: documents of devices, as `ridgeline probe --json` writes them, or `.toml` in the form of the catalogue; they are taken before what the
+            catalogue says.
 
     Raises:
         ReadError: a file that is no device. UsageError: two files of one name.

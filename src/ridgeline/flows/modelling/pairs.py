@@ -1,7 +1,7 @@
 """Pairs of prediction and measurement from the runs of a notebook: what a trained model says of their models, and what was measured.
 
-This module decides which runs are pairs: of an ONNX or TFLite model that is still the one that was measured, on a device that is known, and not beside
-other work. A pair belongs to its model and device, and has the circumstances that a cause may be proposed from.
+This module decides which runs are pairs: of an ONNX or TFLite model that is still the one that was measured, on a device that is known, and not
+beside other work. A pair belongs to its model and device, and has the circumstances that a cause may be proposed from.
 """
 
 from __future__ import annotations

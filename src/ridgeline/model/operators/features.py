@@ -37,8 +37,8 @@ _MAIN = frozenset(("DRAM", "HBM", "MEMORY", "VRAM"))
 _VARIANT, _PRECISION = "variant ", "precision "
 #: Features of every family, and those that some families have beside their sizes.
 _COMMON = (
-    "compute", "outer memory", "inner memory", "overhead", "occupancy", "duration", "balance", "intensity", "near cache", "far cache", "cold", "outputs",
-    "inputs", "weights", "depth", "ridge point", "units",
+    "compute", "outer memory", "inner memory", "overhead", "occupancy", "duration", "balance", "intensity", "near cache", "far cache", "cold",
+    "outputs", "inputs", "weights", "depth", "ridge point", "units",
 )  # fmt: skip
 _SOME = ("taps", "pixels", "stride", "filters", "depthwise", "line", "aspect", "rows of blocks", "aligned", "blocks", "run")
 
@@ -190,7 +190,8 @@ def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
         "intensity": (estimates.flop, moved), "near cache": (moved, near), "far cache": (moved, far),
         # Where it is not known what runs between two executions, nothing does.
         "cold": (np.maximum(found.between_bytes, moved), far),
-        "outputs": (demand.outputs, 1.0), "inputs": (demand.inputs, 1.0), "weights": (1.0 + demand.weights, 1.0), "depth": (demand.flop, demand.outputs),
+        "outputs": (demand.outputs, 1.0), "inputs": (demand.inputs, 1.0), "weights": (1.0 + demand.weights, 1.0),
+        "depth": (demand.flop, demand.outputs),
         "ridge point": (estimates.peak_flop_per_s, estimates.bandwidth_byte_per_s),
         "units": (float(device.execution_units or 1), 1.0),
         **{f"size {name}": (1.0 + values, 1.0) for name, values in found.sizes.items()},

@@ -64,7 +64,7 @@ def chosen(rows: Floats, target: Floats, features: tuple[str, ...], sides: Sides
         levels[test_at] = np.median(target[train_at])
         low, high = float(target[train_at].min()), float(target[train_at].max())
         for part in parts:
-            model = fit_models(part, rows[train_at], target[train_at] - levels[test_at[0]], features, seed)[0]  
+            model = fit_models(part, rows[train_at], target[train_at] - levels[test_at[0]], features, seed)[0]
             held[part][test_at] = np.clip(predict(model, rows[test_at]), low - levels[test_at[0]], high - levels[test_at[0]])
     answers: dict[Method, Floats] = {}
     for method in METHODS:
