@@ -100,7 +100,8 @@ def test_features_are_finite_and_known_by_name(kind: str) -> None:
     values = feature_matrix(found, formula, device(), names)
     assert values.shape == (40, len(names))
     assert np.isfinite(values).all()
-    assert all(is_feature(kind, name) for name in names)
+    assert all(is_feature(name) for name in names)
+    assert not is_feature("nonsense")
     assert values[:, -2].tolist() == [float(each.variant == "Exp") for each in work]
     with pytest.raises(ReadError, match="nonsense"):
         feature_matrix(found, formula, device(), ("nonsense",))

@@ -134,7 +134,7 @@ class Corrector(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     shapes: int
 
     def __post_init__(self) -> None:
-        strange = next((name for name in self.features if not is_feature(self.kind, name)), None)
+        strange = next((name for name in self.features if not is_feature(name)), None)
         if strange is not None:
             raise damaged(f"feature {strange[:60]!r} of {self.kind[:40]!r}, which this version does not compute")
         names = [model.features if isinstance(model, Trees) else model.scaling.features for model in self.models]

@@ -9,6 +9,7 @@ features: G. Yu et al., "Habitat", USENIX ATC 2021; S. Lee et al., "NeuSight", A
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -35,12 +36,6 @@ _TINY = 1e-300
 _VECTOR_BITS, _WARP = 256, 32
 _MAIN = frozenset(("DRAM", "HBM", "MEMORY", "VRAM"))
 _VARIANT, _PRECISION = "variant ", "precision "
-#: Features of every family, and those that some families have beside their sizes.
-_COMMON = (
-    "compute", "outer memory", "inner memory", "overhead", "occupancy", "duration", "balance", "intensity", "near cache", "far cache", "cold",
-    "outputs", "inputs", "weights", "depth", "ridge point", "units",
-)  # fmt: skip
-_SOME = ("taps", "pixels", "stride", "filters", "depthwise", "line", "aspect", "rows of blocks", "aligned", "blocks", "run")
 
 
 class Operators(NamedTuple):
@@ -125,13 +120,22 @@ class _Terms(NamedTuple):
     plain: dict[str, Floats | float]
 
 
-def is_feature(kind: str, name: str) -> bool:
-    """Whether a family may have a feature of that name."""
-    family = FAMILIES.get(kind)
-    if family is None:
-        return False
-    sizes = tuple(f"size {size}" for size in (*family.sizes, *family.defaults))
-    return name in _COMMON or name in _SOME or name in sizes or name.startswith((_VARIANT, _PRECISION))
+def is_feature(name: str) -> bool:
+    """Whether a family, or any part of one, has a feature of that name."""
+    return name.startswith((_VARIANT, _PRECISION)) or name in _all_names()
+
+
+@lru_cache(maxsize=1)
+def _all_names() -> frozenset[str]:
+    """Names of the features of all families, from an operator of each whose sizes are all 1."""
+    one = np.ones(1)
+    numbers = dict.fromkeys(Estimates._fields, one) | {"memory_s": {"DRAM": one}, "traffic_bytes": {"DRAM": one}, "bounds": (), "out_of_range": {}}
+    estimated, device = Estimates(**numbers), Device(name="", kind="cpu")  # type: ignore[arg-type]
+    found: set[str] = set()
+    for kind, family in FAMILIES.items():
+        sizes = dict.fromkeys((*family.sizes, *family.defaults), 1)
+        found.update(feature_names(operators(kind, [Workload(kind=kind, sizes=sizes)]), estimated, device))
+    return frozenset(found)
 
 
 def feature_names(found: Operators, estimates: Estimates, device: Device) -> tuple[str, ...]:
