@@ -250,6 +250,21 @@ def test_a_calibration_of_another_model_or_a_changed_one_is_refused(run: Call, m
     assert "one of another" in err
 
 
+def test_a_model_file_that_is_none_is_refused_in_one_line(run: Call, table: str, model: str, tmp_path: Path) -> None:
+    newer, cut, nested = tmp_path / "newer", tmp_path / "cut", tmp_path / "nested"
+    newer.write_bytes(Path(model).read_bytes().replace(b"operator-model/1", b"operator-model/7"))
+    cut.write_bytes(Path(model).read_bytes()[:-50])
+    nested.write_bytes(b'{"schema":' * 100_000)
+    for place, said in (
+        (newer, "update ridgeline"), (cut, "cut"), (nested, "nested"), (table, "ridgeline.latencies/1"), (tmp_path, "a folder"),
+        (tmp_path / "none", "where nothing is"),
+    ):  # fmt: skip
+        for command in (("calibrate", str(place)), ("validate", table, "--model", str(place))):
+            code, out, err = run("model", *command, "--quiet")
+            assert (code, out, err.count("\n")) == (2, "", 1), (place, err)
+            assert said in err, (place, err)
+
+
 def test_calibrate_without_a_notebook_has_nothing_to_take(run: Call, model: str) -> None:
     code, out, err = run("model", "calibrate", model, "--from-notebook", "--quiet")
     assert code == 0, err

@@ -228,8 +228,8 @@ def _ratios(
 
 
 def _filled(size: Floats, step: Floats | float) -> Floats:
-    """Share of the last vector or block that is used: size ÷ ⌈size ÷ step⌉ step."""
-    return np.asarray(size / (np.ceil(size / step) * step))
+    """Share of the last vector or block that is used: size ÷ ⌈size ÷ step⌉ step; 0 where there is no size."""
+    return np.asarray(size / (np.maximum(np.ceil(size / step), 1.0) * step))
 
 
 def _lanes(found: Operators, device: Device) -> Floats | float:
