@@ -38,11 +38,10 @@ class _Commands(click.Group):
             known = ", ".join(self.list_commands(ctx))
             if name in _LATER:
                 raise click.UsageError(f"no command {name} in this version; there are: {known}", ctx)
-            close = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
-            hint = f"did you mean {close[0]}? " if close else ""
-            # Forgetting the verb is likely, and a target is easily told from a command.
-            if not close and any(mark in name for mark in ".:/"):
-                hint = f"did you mean `ridgeline diagnose {name}`? "
+            # Forgetting the verb is likely, and a target is easily told from a command, even where it looks like one: model.onnx.
+            target = any(mark in name for mark in ".:/")
+            close = [] if target else difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+            hint = f"did you mean {close[0]}? " if close else f"did you mean `ridgeline diagnose {name}`? " if target else ""
             raise click.UsageError(f"no command {name!r}; {hint}there are: {known}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from ridgeline.core import UsageError
-from ridgeline.reporting.calibration_page import calibration_page
 
 from .options import check_common, colour_option, json_option, markdown_option, quiet_option
 from .output import emit_document, emit_page
@@ -52,5 +51,7 @@ def calibrate(*, model: str, **given: Any) -> int:
     if given["as_json"]:
         emit_document(found)
     else:
+        from ridgeline.reporting.calibration_page import calibration_page  # late: every command would load the rooms of models with it
+
         emit_page(calibration_page(found), no_colour=given["no_colour"], as_markdown=given["as_markdown"])
     return 0

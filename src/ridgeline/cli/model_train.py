@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from ridgeline.core.units import parse
-from ridgeline.reporting.model_page import model_page
 
-from .options import colour_option, json_option, markdown_option, quiet_option
+from .options import check_common, colour_option, json_option, markdown_option, quiet_option
 from .output import emit_document, emit_page, reserve
 from .progress import progress
 
@@ -52,8 +51,6 @@ def train(*, tables: tuple[str, ...], **given: Any) -> int:
     """
     from ridgeline.flows.model_train import train as flow
 
-    from .options import check_common
-
     check_common(given)
     reserve(given["out"], force=given["force"])
     with progress(given["quiet"]) as report:
@@ -65,5 +62,7 @@ def train(*, tables: tuple[str, ...], **given: Any) -> int:
     if given["as_json"]:
         emit_document(found)
     else:
+        from ridgeline.reporting.model_page import model_page  # late: every command would load the rooms of models with it
+
         emit_page(model_page(found), no_colour=given["no_colour"], as_markdown=given["as_markdown"])
     return 0

@@ -52,8 +52,8 @@ def validate(*, tables: tuple[str, ...], **given: Any) -> int:
 
     check_common(given)
     if given["model_file"] is not None and (given["by"] is not None or given["folds"] is not None):
-        found = "--by" if given["by"] is not None else "--folds"
-        raise UsageError("--model alone, which holds out all rows", found=f"{found} beside it", remedy="leave one out")
+        beside = "--by" if given["by"] is not None else "--folds"
+        raise UsageError("--model alone, which holds out all rows", found=f"{beside} beside it", remedy="leave one out")
     if given["by"] in ("family", "device") and given["folds"] is not None:
         raise UsageError(f"--folds with --by row or shape: each {given['by']} is held out by itself", found="both", remedy="leave --folds out")
     html_file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))

@@ -43,7 +43,8 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
         sizes: dimension → int64, shape (n,); 0 where the kind of a row does not have the dimension.
         power_w, energy_j: mean power during the execution, and energy of one; memory_bytes: most that was in use.
         core_clock_hz, memory_clock_hz: clocks at which it was measured.
-        flop, bytes: work and compulsory traffic of one execution; reuse_bytes, age_bytes: as of `Workload`. Of all columns that may be null, 0 stands where a row does not say.
+        flop, bytes: work and compulsory traffic of one execution; reuse_bytes,
+            age_bytes: as of `Workload`. Of all columns that may be null, 0 stands where a row does not say.
         source: of the whole, for a person; excluded: rows that are not here, and why.
 
     Raises:
@@ -186,9 +187,10 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
         """One row as the operator that it is of, without what a table does not hold (sparsity, a format of the weights of its own)."""
         layout, _, variant = self.texts_at("variant", index).rpartition(" ")
         sizes = {name: size for name, column in self.sizes.items() if (size := int(column.values[index]))}
-        distances = {name: float(self.optional(name)[index]) or None for name in ("reuse_bytes", "age_bytes")}
+        reuse, age = (None if column is None else float(column.values[index]) or None for column in (self.reuse_bytes, self.age_bytes))
         precision: Any = self.texts_at("precision", index) or "any"
-        return Workload(kind=self.texts_at("kind", index), sizes=sizes, variant=variant, layout=layout, precision=precision, **distances)
+        kind = self.texts_at("kind", index)
+        return Workload(kind=kind, sizes=sizes, variant=variant, layout=layout, precision=precision, reuse_bytes=reuse, age_bytes=age)
 
     @classmethod
     def joined(cls, tables: Sequence[LatencyTable]) -> LatencyTable:

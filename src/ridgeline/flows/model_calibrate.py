@@ -56,7 +56,7 @@ def calibrate(
         before, files = taken_in(ledger, lines)
         taken += [_pair(line, before + number, pairs) for number, line in enumerate(lines[before:], 1)]
     if from_notebook:
-        found = pairs_of_notebook(known, model, notebook, after=ledger.last_run, report=say)
+        found = pairs_of_notebook(model, notebook, after=ledger.last_run, report=say)
         taken, passed, last = [*taken, *found.pairs], found.passed_over, found.last_run
     after, said = calibration_report(ledger.calibration, taken, version=version, passed_over=passed)
     if taken or (not place.exists() and (pairs is not None or from_notebook)):

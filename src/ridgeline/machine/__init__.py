@@ -38,8 +38,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "LIBRARIES", "ClockWatch", "Limits", "OneWorker", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "in_worker", "last_words",
-    "missing_extra",
-    "missing_in", "origin_of", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened", "signal_name",
+    "LIBRARIES", "ClockWatch", "Limits", "OneWorker", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "in_worker",
+    "last_words", "missing_extra", "missing_in", "origin_of", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened", "signal_name",
     "software_versions", "thread_ids", "write_atomic", "written_whole",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ __all__ = ["calibration_page"]
 
 def calibration_page(report: CalibrationReport) -> Page:
     """What became of predictions and measurements."""
-    sections = [Section(title="Levels that moved", blocks=(_changes(report),)), Section(title="Corrections", blocks=_corrections(report))]
+    sections = [Section(title="Levels that moved", blocks=_changes(report)), Section(title="Corrections", blocks=_corrections(report))]
     if report.passed_over:
         lines = tuple(Item(title=f"{number} × {reason}") for reason, number in sorted(report.passed_over.items()))
         sections.append(Section(title="Passed over", blocks=(Items(items=lines),)))
@@ -42,7 +42,7 @@ def _cause(change: LevelChange) -> str:
     return "cause not known" if change.cause == "unknown" else f"cause proposed: {change.cause}"
 
 
-def _changes(report: CalibrationReport) -> Table:
+def _changes(report: CalibrationReport) -> tuple[Block, ...]:
     columns = (
         Column(title="what", flexible=True, weight=20),
         Column(title="kind", weight=9),
@@ -51,11 +51,13 @@ def _changes(report: CalibrationReport) -> Table:
         Column(title="before", right=True, weight=16),
         Column(title="after", right=True, weight=17),
         Column(title="cause proposed", weight=18),
-        Column(title="because", flexible=True, weight=15, lines=2),
         Column(title="version", right=True, weight=10),
     )
     rows = tuple(_change(change) for change in report.changes)
-    return Table(caption="actual ÷ predicted, before and after", columns=columns, rows=rows, empty="no level moved")
+    table = Table(caption="actual ÷ predicted, before and after", columns=columns, rows=rows, empty="no level moved")
+    # Figures behind a cause are read, not compared: they stand in full below the table.
+    why = tuple(Item(title=f"{change.group or 'everything'} at pair {change.number}: {change.because}") for change in report.changes)
+    return (table, Items(items=why)) if why else (table,)
 
 
 def _change(change: LevelChange) -> tuple[Cell, ...]:
@@ -63,7 +65,7 @@ def _change(change: LevelChange) -> tuple[Cell, ...]:
     return (
         words(change.group or "everything"), words(change.kind), count(change.number), count(change.since),
         number(before.value, "fraction", (before.low, before.high)), number(after.value, "fraction", (after.low, after.high)),
-        words(change.cause), words(change.because), count(change.version),
+        words(change.cause), count(change.version),
     )  # fmt: skip
 
 

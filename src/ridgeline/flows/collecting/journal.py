@@ -60,7 +60,7 @@ class Journal:
         if exists:
             self._read(head)
         try:
-            self._file: IO[bytes] = open(path, "ab")  # noqa: SIM115: closed by close()
+            self._file: IO[bytes] = open(path, "ab")  # noqa: SIM115
         except OSError as error:
             raise UsageError("a file to write rows to", found=f"{path}: {error.strerror or error}", remedy="name another") from error
         if not exists:

@@ -8,18 +8,20 @@ from pathlib import Path
 from ridgeline.core import Device, LatencyTable, RidgelineError, UsageError
 from ridgeline.core.documents import decode
 from ridgeline.device import find
+from ridgeline.device.files import read_device
 from ridgeline.machine import cache_directory
 
 from .documents import read_document
 
-__all__ = ["devices_of", "given_devices"]
+__all__ = ["devices_of", "given_devices", "kept_probes"]
 
 
 def devices_of(table: LatencyTable, files: Sequence[str | Path] = ()) -> dict[str, Device]:
     """Name in the table → the device; names that nothing is known of are missing.
 
     Args:
-        files: documents of devices, as `ridgeline probe --json` writes them; they are taken before what the catalogue says.
+        files: documents of devices, as `ridgeline probe --json` writes them, or `.toml` in the form of the catalogue; they are taken before what the
+            catalogue says.
 
     Raises:
         ReadError: a file that is no device. UsageError: two files of one name.
@@ -30,7 +32,7 @@ def devices_of(table: LatencyTable, files: Sequence[str | Path] = ()) -> dict[st
     for name in sorted(set(table.texts("device"))):
         device = given.get(name) or _listed(name)
         if device is None:
-            probes = _probes() if probes is None else probes
+            probes = {kept.name: kept for kept in kept_probes()} if probes is None else probes
             device = probes.get(name)
         if device is not None:
             found[name] = device
@@ -49,7 +51,7 @@ def given_devices(files: Sequence[str | Path]) -> dict[str, Device]:
     """
     given: dict[str, Device] = {}
     for file in files:
-        device = read_document(file, Device)
+        device = read_device(Path(file)) if Path(file).suffix.lower() == ".toml" else read_document(file, Device)
         if device.name in given:
             raise UsageError("files of different devices", found=f"{device.name} twice", remedy="leave one out")
         given[device.name] = device
@@ -63,17 +65,16 @@ def _listed(name: str) -> Device | None:
         return None
 
 
-def _probes() -> dict[str, Device]:
-    """Kept probes of this machine by name, full ones before quick ones, of each the newest."""
+def kept_probes() -> tuple[Device, ...]:
+    """Probes of this machine that were kept, the one to be believed most last: quick ones before full ones, old ones before new ones."""
     try:
         files = sorted(cache_directory("probe").glob("*.json"), key=lambda file: (not file.stem.endswith("-quick"), file.stat().st_mtime))
     except (OSError, RidgelineError):
-        return {}
-    found: dict[str, Device] = {}
+        return ()
+    found: list[Device] = []
     for file in files:
         try:
-            device = decode(file.read_bytes(), Device)
+            found.append(decode(file.read_bytes(), Device))
         except (OSError, RidgelineError):
             continue
-        found[device.name] = device
-    return found
+    return tuple(found)

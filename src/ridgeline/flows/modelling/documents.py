@@ -16,6 +16,8 @@ __all__ = ["read_document", "schema_of"]
 
 T = TypeVar("T", bound=msgspec.Struct)
 _LIMITS = Limits(whole_bytes=2**29)
+#: What a person calls them.
+_NAMES = {"OperatorModel": "a file that `ridgeline model train` wrote", "Device": "a file that `ridgeline probe --json` wrote"}
 _SCHEMA = re.compile(r'"schema"\s*:\s*"(ridgeline\.[a-z-]{1,40}/[0-9]{1,6})"')
 
 
@@ -37,6 +39,11 @@ def read_document(path: str | Path, kind: type[T]) -> T:
     Raises:
         ReadError: no such file, larger than 512 MiB, no document of that type, a newer one, or a damaged one; the file is named.
     """
+    wanted = _NAMES.get(kind.__name__, f"a document of type {kind.__name__}")
+    file = Path(path)
+    if not file.is_file() or file.stat().st_size > _LIMITS.whole_bytes:
+        found = "which is larger" if file.is_file() else "a folder" if file.is_dir() else "where nothing is"
+        raise ReadError(f"{wanted} of at most {_LIMITS.whole_bytes >> 20} MiB", found=f"{path}, {found}", remedy="check the path")
     source = Source(path, _LIMITS)
     try:
         return decode(source.data, kind)

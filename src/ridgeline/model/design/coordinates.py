@@ -34,7 +34,7 @@ class Point:
 
     def size(self, low: int, high: int) -> int:
         """A whole number, even in its logarithm."""
-        return min(high, max(low, round(low * (high / low) ** self.number())))
+        return min(high, max(low, round(low * math.exp(math.log(high / low) * self.number()))))
 
     def width(self, low: int, high: int) -> int:
         """A number of channels or features: on a multiple, of which it takes a second coordinate."""

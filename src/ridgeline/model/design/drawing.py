@@ -68,8 +68,7 @@ def where_unsure(known: Mapping[str, Sequence[tuple[Workload, float]]], count: i
         stream = _stream(form, int(generator.integers(2**31)))
         candidates = [next(stream) for _ in range(4 * number)]
         found += [(form.name, work) for work in _drawn(candidates, known.get(form.name, ()), number, generator)]
-    generator.shuffle(found)  # type: ignore[arg-type]
-    return found
+    return [found[place] for place in generator.permutation(len(found)).tolist()]
 
 
 def _mean_error(rows: Sequence[tuple[Workload, float]]) -> float:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ridgeline.core import Device, UsageError, Workload
 from ridgeline.core.prediction import Basis
 
+from ..learned.scaling import damaged
 from ..learned.unseen import bounds
 from .corrector import Corrector
 from .estimates import Estimates
@@ -128,7 +129,10 @@ def corrections(corrector: Corrector, rows: Floats) -> Floats:
     """What the corrector adds to ln of the estimates of rows of its features, (n, P) → (n,), no further than what was measured."""
     log = np.full(len(rows), corrector.level)
     if corrector.models:
-        log += sum(model(rows) for model in corrector.ready) / len(corrector.models)  # type: ignore[operator]
+        log += sum(model(rows) for model in corrector.ready) / len(corrector.models)
+        if not np.isfinite(log).all():
+            # Weights that are finite each, and yet of nothing that was trained.
+            raise damaged(f"models of {corrector.kind} whose answer is no number")
     return np.asarray(np.minimum(np.maximum(log, corrector.bound.least - _SLACK), corrector.bound.most + _SLACK))
 
 

@@ -6,6 +6,7 @@ document is executed: trees are tables of numbers whose every index is checked, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Literal
 
@@ -22,13 +23,16 @@ from ..learned.ridge import Ridge
 from ..learned.scaling import Scaling, damaged
 from ..learned.trees import Forest, Trees
 from ..learned.unseen import Reach
+from .features import is_feature
 
-__all__ = ["METHODS", "Corrector", "Intervals", "Measured", "Method", "Model", "Range"]
+__all__ = ["METHODS", "MOST_LOG", "Corrector", "Intervals", "Measured", "Method", "Model", "Range"]
 
 #: What a corrector can be: one level for all rows, one of three models, or the mean of these.
 Method = Literal["level", "ridge", "network", "trees", "gaussian", "mean"]
 METHODS: tuple[Method, ...] = ("level", "ridge", "network", "trees", "gaussian", "mean")
 Model = Ridge | Network | Trees | Gaussian
+#: Logarithms of ratios beyond this are of no measurement: e^50 is more than all times that there are.
+MOST_LOG = 50.0
 
 
 class Range(msgspec.Struct, frozen=True, array_like=True):
@@ -60,8 +64,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         key, log, rows = (column.values for column in (self.key, self.log_ratio, self.rows))
         if key.dtype.kind != "i" or log.dtype.kind != "f" or rows.dtype.kind != "i" or not len(key) == len(log) == len(rows):
             raise damaged(f"{len(key)} keys of measured shapes with {len(log)} ratios and {len(rows)} counts")
-        if (np.diff(key) <= 0).any() or not 0 <= self.half_width < np.inf:
-            raise damaged("keys of measured shapes that do not rise")
+        if (np.diff(key) <= 0).any() or not 0 <= self.half_width <= MOST_LOG or (np.abs(log) > MOST_LOG).any():
+            raise damaged("keys of measured shapes that do not rise, or a ratio that cannot be")
 
 
 class Intervals(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +91,11 @@ class Intervals(msgspec.Struct, frozen=True, kw_only=True):
         edges = self.edges_s.values
         if edges.dtype.kind != "f" or (np.diff(edges) < 0).any() or not 0 <= self.carried <= 1 or not 1 <= self.hardest < np.inf:
             raise damaged(f"{len(edges)} ends of tenths that do not rise, or a share of {self.carried}")
+        widest = max(self.conformal.quantiles.values())
+        if self.unseen is not None:
+            widest = max(widest, *np.abs(self.unseen.low.values).tolist(), *self.unseen.high.values.tolist())
+        if widest > MOST_LOG:
+            raise damaged(f"an interval of e^{widest:.3g}")
 
 
 class Corrector(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -126,20 +135,25 @@ class Corrector(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     shapes: int
 
     def __post_init__(self) -> None:
+        strange = next((name for name in self.features if not is_feature(name)), None)
+        if strange is not None:
+            raise damaged(f"feature {strange[:60]!r} of {self.kind[:40]!r}, which this version does not compute")
         names = [model.features if isinstance(model, Trees) else model.scaling.features for model in self.models]
         difficulty = self.intervals.difficulty
         names += [self.scaling.features, *([] if difficulty is None else [difficulty.features])]
         if any(each != self.features for each in names):
             raise damaged(f"models of {self.kind} of other features than its {len(self.features)}")
-        if bool(self.models) == (self.method == "level") or not np.isfinite(self.level):
+        if bool(self.models) == (self.method == "level") or not abs(self.level) <= MOST_LOG:
             raise damaged(f"{len(self.models)} models of {self.kind} by the method {self.method}, at level {self.level}")
         # Trees are checked when they are made ready: a file that is damaged is refused when it is read, not when it is asked.
         _ = self.ready, self.difficulty
+        if max(abs(self.bound.least), abs(self.bound.most)) > MOST_LOG:
+            raise damaged(f"ratios of {self.kind} from e^{self.bound.least:.3g} to e^{self.bound.most:.3g}")
         if set(self.derived) != {"flop", "bytes", "estimated_s"} or not self.sizes:
             raise damaged(f"ranges of {self.kind}: {', '.join((*self.sizes, *self.derived))[:200]}")
 
     @cached_property
-    def ready(self) -> tuple[object, ...]:
+    def ready(self) -> tuple[Callable[[NDArray[np.float64]], NDArray[np.float64]], ...]:
         """The models as functions of rows of features, (n, P) → (n,)."""
         return tuple(Forest(model).predict if isinstance(model, Trees) else model.ready() for model in self.models)
 

@@ -9,6 +9,7 @@ features: G. Yu et al., "Habitat", USENIX ATC 2021; S. Lee et al., "NeuSight", A
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from ridgeline.core import Device, ReadError, Workload
 from ..families import FAMILIES, Demand, sizes_of
 from .estimates import Estimates
 
-__all__ = ["RISING", "Operators", "feature_matrix", "feature_names", "operators", "taken", "variant_of"]
+__all__ = ["RISING", "Operators", "feature_matrix", "feature_names", "is_feature", "operators", "taken", "variant_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -123,6 +124,24 @@ class _Terms(NamedTuple):
     plain: dict[str, Floats | float]
 
 
+def is_feature(name: str) -> bool:
+    """Whether a family, or any part of one, has a feature of that name."""
+    return name.startswith((_VARIANT, _PRECISION)) or name in _all_names()
+
+
+@lru_cache(maxsize=1)
+def _all_names() -> frozenset[str]:
+    """Names of the features of all families, from an operator of each whose sizes are all 1."""
+    one = np.ones(1)
+    numbers = dict.fromkeys(Estimates._fields, one) | {"memory_s": {"DRAM": one}, "traffic_bytes": {"DRAM": one}, "bounds": (), "out_of_range": {}}
+    estimated, device = Estimates(**numbers), Device(name="", kind="cpu")  # type: ignore[arg-type]
+    found: set[str] = set()
+    for kind, family in FAMILIES.items():
+        sizes = dict.fromkeys((*family.sizes, *family.defaults), 1)
+        found.update(feature_names(operators(kind, [Workload(kind=kind, sizes=sizes)]), estimated, device))
+    return frozenset(found)
+
+
 def feature_names(found: Operators, estimates: Estimates, device: Device) -> tuple[str, ...]:
     """All features of a family but those of variants and precisions."""
     terms = _terms(found, estimates, device)
@@ -180,7 +199,8 @@ def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
         # Where it is not known what runs between two executions, nothing does.
         "cold": (np.maximum(found.between_bytes, moved), far), "cold inner": (np.maximum(found.between_bytes, moved), near),
         "old": (np.maximum(found.since_bytes, moved), far), "old inner": (np.maximum(found.since_bytes, moved), near),
-        "outputs": (demand.outputs, 1.0), "inputs": (demand.inputs, 1.0), "weights": (1.0 + demand.weights, 1.0), "depth": (demand.flop, demand.outputs),
+        "outputs": (demand.outputs, 1.0), "inputs": (demand.inputs, 1.0), "weights": (1.0 + demand.weights, 1.0),
+        "depth": (demand.flop, demand.outputs),
         "ridge point": (estimates.peak_flop_per_s, estimates.bandwidth_byte_per_s),
         "units": (float(device.execution_units or 1), 1.0),
         **{f"size {name}": (1.0 + values, 1.0) for name, values in found.sizes.items()},
@@ -213,8 +233,8 @@ def _ratios(
 
 
 def _filled(size: Floats, step: Floats | float) -> Floats:
-    """Share of the last vector or block that is used: size ÷ ⌈size ÷ step⌉ step."""
-    return np.asarray(size / (np.ceil(size / step) * step))
+    """Share of the last vector or block that is used: size ÷ ⌈size ÷ step⌉ step; 0 where there is no size."""
+    return np.asarray(size / (np.maximum(np.ceil(size / step), 1.0) * step))
 
 
 def _lanes(found: Operators, device: Device) -> Floats | float:

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
-import numpy as np
 
 from ridgeline.core import Device, Excluded, ReadError, Workload
 
 from .answering import Corrected, correct
-from .corrector import Corrector
+from .corrector import MOST_LOG, Corrector
 from .estimates import Estimates
 
 __all__ = ["Card", "FamilyCard", "MeasuredDevice", "OperatorModel"]
@@ -112,7 +111,7 @@ class OperatorModel(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema
 
     def __post_init__(self) -> None:
         wrong = [kind for kind, each in self.correctors.items() if each.kind != kind or not set(each.devices) <= set(self.devices)]
-        if wrong or not 0 < self.level < 1 or not (np.isfinite(self.formula_log) and self.formula_log >= 0):
+        if wrong or not 0 < self.level < 1 or not 0 <= self.formula_log <= MOST_LOG:
             found = f"{', '.join(wrong) or 'levels'} that do not fit, level {self.level}, formula {self.formula_log}"
             raise ReadError("an operator model whose parts fit together", found=found[:200], remedy="train the model again")
 

@@ -224,7 +224,7 @@ def _columns_of_texts(workloads: list[Workload]) -> tuple[str, ...]:
     found: list[str] = []
     texts = {"variant": [variant_of(work) for work in workloads], "precision": [work.precision for work in workloads]}
     for what, listed in texts.items():
-        known, counts = np.unique(listed, return_counts=True)
+        known, counts = np.unique(np.array(listed), return_counts=True)
         most = [(-count, text) for text, count in zip(known.tolist(), counts.tolist(), strict=True) if count >= _LEAST_OF_VARIANT]
         found += [f"{what} {text}" for _, text in sorted(most)[:_MOST_VARIANTS]] if len(known) > 1 else []
     return tuple(found)

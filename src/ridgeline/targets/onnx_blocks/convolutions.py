@@ -30,7 +30,7 @@ def convolution(work: Workload) -> Node:
     activation = next((part for part in work.variant.split("+")[1:] if part != "Sum"), "")
     added = "Sum" in work.variant.split("+")
     blocked = work.layout == "NCHWc"
-    fused = {"activation": activation} if activation else {}
+    fused: dict[str, Any] = {"activation": activation} if activation else {}
     if activation in _PARAMETERS:
         fused["activation_params"] = _PARAMETERS[activation]
     operands = [operand(*image), weights(size["k"], size["c"] // size["groups"], size["r"], size["s"]), weights(size["k"])]

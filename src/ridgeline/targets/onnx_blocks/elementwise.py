@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from ridgeline.core import UsageError, Workload
 
 from .building import MICROSOFT, Node, Operand, constant, operand
@@ -82,8 +84,12 @@ def _table(name: str, elements: int) -> Node:
     return Node(name, (operand(elements, dtype="uint8"), *_BYTE, *_BYTE), (((elements,), "uint8"),), MICROSOFT)
 
 
-_QUANTISED = {
+def _named(name: str, make: Callable[[str, int], Node]) -> Callable[[int], Node]:
+    return lambda elements: make(name, elements)
+
+
+_QUANTISED: Mapping[str, Callable[[int], Node]] = {
     "DynamicQuantizeLinear": _dynamic, "QuantizeLinear": _quantised, "DequantizeLinear": _back,
-    "QLinearAdd": lambda elements: _two("QLinearAdd", elements), "QLinearMul": lambda elements: _two("QLinearMul", elements),
-    "QLinearSigmoid": lambda elements: _table("QLinearSigmoid", elements), "QLinearLeakyRelu": lambda elements: _table("QLinearLeakyRelu", elements),
+    **{name: _named(name, _two) for name in ("QLinearAdd", "QLinearMul")},
+    **{name: _named(name, _table) for name in ("QLinearSigmoid", "QLinearLeakyRelu")},
 }  # fmt: skip

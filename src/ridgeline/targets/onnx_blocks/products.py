@@ -17,9 +17,8 @@ def gemm(work: Workload) -> Node:
     size = {"batch": 1, "groups": 1, **work.sizes}
     m, n, k, batch = size["m"], size["n"], size["k"], size["batch"]
     name, _, more = work.variant.partition("+")
-    left, right, result = (m, k), (k, n), (m, n)
-    if batch > 1:
-        left, right, result = (batch, *left), (batch, *right), (batch, *result)
+    several = (batch,) if batch > 1 else ()
+    left, right, result = (*several, m, k), (*several, k, n), (*several, m, n)
     if name in ("Gemm", "FusedGemm"):
         return _with_bias(work, more)
     if name in ("MatMul", "FusedMatMul"):

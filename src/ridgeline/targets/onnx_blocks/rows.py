@@ -21,7 +21,7 @@ def softmax(work: Workload) -> Node:
 def normalisation(work: Workload) -> Node:
     """Of rows by their own statistics, or of channels by given ones."""
     rows, columns, name = work.sizes["rows"], work.sizes["columns"], work.variant
-    result = (((rows, columns), "float32"),)
+    result: tuple[tuple[tuple[int, ...], str], ...] = (((rows, columns), "float32"),)
     scale, shift, image = weights(columns), weights(columns), operand(rows, columns)
     if name == "LayerNormalization":
         return Node(name, (image, scale, shift), result, "", {"axis": -1})
