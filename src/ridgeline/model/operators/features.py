@@ -225,11 +225,33 @@ def _ratios(
         plain |= {"depthwise": (sizes["groups"] > 1).astype(np.float64), "line": _filled(sizes["q"], lanes)}
     if found.kind == "gemm":
         logs["aspect"] = (sizes["m"], sizes["n"])
-        plain["rows of blocks"] = _filled(sizes["m"], 16.0)
+        plain |= {"rows of blocks": _filled(sizes["m"], 16.0), "rows of twelve": _filled(sizes["m"], 12.0), "one row": _is(sizes["m"], 1)}
+    if found.kind in ("convolution", "pooling"):
+        # Where the last window ends beyond the image, or windows leave something out, kernels take their slow way at the edges.
+        plain |= {
+            "steps": sizes["w"] / sizes["q"], "line of six": _filled(sizes["q"], 6.0), "exact": _is(sizes["w"] % sizes["q"], 0),
+            "padded": np.minimum(1.0, np.maximum(0.0, (sizes["q"] - 1) * np.round(sizes["w"] / sizes["q"]) + sizes["s"] - sizes["w"]) / sizes["s"]),
+        }  # fmt: skip
+    if found.kind == "elementwise":
+        span = np.where(sizes["span"] > 0, sizes["span"], sizes["elements"])
+        logs["spans"] = (span, 1.0)
+        plain |= {"one again": _is(sizes["held"], 1), "smaller": ((sizes["span"] > 0) | (sizes["held"] > 0)).astype(np.float64)}
+    if found.kind == "reduction":
+        logs["outer"] = (sizes["rows"], sizes["inner"])
+        plain["strided"] = (sizes["inner"] > 1).astype(np.float64)
+    if found.kind == "copy":
+        inner_most = np.maximum(1.0, sizes["rows"]) * np.maximum(1.0, sizes["columns"]) * sizes["run"]
+        logs |= {"outer": (sizes["elements"], inner_most), "side": (np.maximum(1.0, sizes["rows"]), np.maximum(1.0, sizes["columns"]))}
+        plain |= {"single": _is(sizes["run"], 1), "pair": _is(sizes["run"], 2), "rows of sixteen": _filled(np.maximum(1.0, sizes["rows"]), 16.0),
+                  "columns of four": _filled(np.maximum(1.0, sizes["columns"]), 4.0)}
     if inner is not None:
         plain |= {"aligned": _filled(inner, lanes), "blocks": _filled(inner, 64.0)}
     if "run" in sizes:
         logs["run"] = (1.0 + sizes["run"], 1.0)
+
+
+def _is(values: Floats, what: float) -> Floats:
+    return np.asarray((values == what).astype(np.float64))
 
 
 def _filled(size: Floats, step: Floats | float) -> Floats:
