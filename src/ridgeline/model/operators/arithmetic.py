@@ -10,18 +10,19 @@ background", DA-08101 (both quantisations).
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import KernelParameters
+from ridgeline.core import KernelParameters, OutOfRange
 
 from .asked import BY_ROW, Asked, Product
 from .assumed import assumed
 from .roofs import Peak, Roofs
 
-__all__ = ["Arithmetic", "arithmetic"]
+__all__ = ["Arithmetic", "arithmetic", "unused"]
 
 Floats = NDArray[np.float64]
 #: Summed elements below which splitting a product does not pay.
@@ -47,19 +48,48 @@ def arithmetic(work: Asked, roofs: Roofs, peak: Peak, kernel: KernelParameters |
         work: of one family; kernel: a tile and split of matrix products that are set, else the best of a few.
     """
     lanes_s, busy = _lanes(work, roofs, peak)
+    resident = _resident(roofs, kernel)
     if work.product is None:
         on_lanes = np.full_like(work.flop, peak.vector)
         if work.kind != "recurrent":
-            return Arithmetic(lanes_s, busy, on_lanes)
+            return Arithmetic(lanes_s, busy * resident, on_lanes)
         gates_s = work.flop / (peak.vector * roofs.reached * assumed().share["recurrent"] * busy)
-        return Arithmetic(lanes_s + gates_s, busy, on_lanes)
+        return Arithmetic(lanes_s + gates_s, busy * resident, on_lanes)
     product = work.product
     used, busy = _used(product, roofs, kernel)
     # What has no reuse in registers cannot feed matrix units: it runs on the lanes, at the share that loads leave.
     peaks = np.where(product.vector, peak.vector, peak.matrix)
     reached = roofs.reached * np.where(product.vector, assumed().share["depthwise"], 1.0)
     seconds = work.flop / (peaks * reached * used)
-    return Arithmetic(seconds + lanes_s, busy, peaks)
+    return Arithmetic(seconds + lanes_s, busy * resident, peaks)
+
+
+def _resident(roofs: Roofs, kernel: KernelParameters | None) -> float:
+    """Share of a GPU unit's threads that work-groups of that size, registers and shared memory keep resident; 1 where nothing is set or known."""
+    device = roofs.device
+    if roofs.kind != "gpu" or kernel is None or not kernel.work_group or not device.max_threads_per_unit:
+        return 1.0
+    threads = math.prod(kernel.work_group)
+    fitting = [device.max_threads_per_unit // threads, device.max_groups_per_unit or threads]
+    if kernel.registers and device.registers_bytes:
+        fitting.append(device.registers_bytes // (4 * kernel.registers * threads))
+    if kernel.shared_memory_bytes and device.shared_memory_bytes:
+        fitting.append(device.shared_memory_bytes // kernel.shared_memory_bytes)
+    if min(fitting) < 1:
+        raise OutOfRange("a work-group that fits one execution unit", found=f"{threads} threads of {device.name}", remedy="make it smaller")
+    return min(1.0, min(fitting) * threads / device.max_threads_per_unit)
+
+
+def unused(kernel: KernelParameters | None, work: Asked, roofs: Roofs) -> tuple[str, ...]:
+    """What is set of a kernel that no formula here knows: it changes nothing, which is said."""
+    if kernel is None:
+        return ()
+    known = {"work_group", "registers", "shared_memory_bytes"} if roofs.kind == "gpu" else set()
+    if work.product is not None:
+        known |= {"gpu": {"tile", "split"}, "cpu": {"vector_width"}}.get(roofs.kind, set())
+    names = [name for name in kernel.__struct_fields__ if getattr(kernel, name) not in (None, ()) and name not in known]
+    what = ", ".join(name.replace("_", " ") for name in names)
+    return (f"what {what} does to {work.kind} on {roofs.device.name} is not known: it changes nothing here",) if names else ()
 
 
 def _lanes(work: Asked, roofs: Roofs, peak: Peak) -> tuple[Floats, Floats]:
