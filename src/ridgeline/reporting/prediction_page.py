@@ -10,7 +10,7 @@ from ridgeline.core.units import format_quantity, format_share
 
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Section, Table, count, missing, number, quantity, share, words
 
-__all__ = ["MOST_OPERATORS", "prediction_page"]
+__all__ = ["MOST_OPERATORS", "explanation_page", "prediction_page"]
 
 #: Operators of a device that are shown; the rest is in `--json`.
 MOST_OPERATORS = 10
@@ -31,6 +31,12 @@ def prediction_page(report: PredictionReport, *, most: int = MOST_OPERATORS) -> 
         warned = [f"{each.message}{f' ({each.effect})' if each.effect else ''}" for each in report.warnings]
         sections.append(Section(title="Warnings", blocks=(_items(tuple(warned)),)))
     return Page(title=f"ridgeline predict {report.model}", headline=_headline(report), tone="unsure", sections=(*sections, *doubts))
+
+
+def explanation_page(report: PredictionReport) -> Page:
+    """Why each prediction is what it is, without the rest of it."""
+    sections = tuple(Section(title=_case(each, report), blocks=_explanation(each)) for each in report.predictions if each.explanation is not None)
+    return Page(title=f"ridgeline model explain {report.model}", headline=_headline(report), tone="unsure", sections=sections)
 
 
 def _headline(report: PredictionReport) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ridgeline.core import Graph, Op, OperatorList, OutOfRange, Precision, Tensor, Workload
+from ridgeline.core import Graph, Op, OperatorList, OutOfRange, Precision, Tensor, UsageError, Workload
 
 from ..analytic.memory import elementwise_in_place, peak_memory
 from ..families import FAMILIES, sizes_of
@@ -147,7 +147,7 @@ def _footprint(graph: Graph) -> Footprint:
     """Of the graph before anything is joined: what is joined needs no more."""
     try:
         held = peak_memory(graph, in_place=elementwise_in_place)
-    except OutOfRange as error:
+    except (OutOfRange, UsageError) as error:
         constants = [tensor.size_bytes for tensor in graph.tensors if tensor.constant]
         weights = float(sum(size for size in constants if size is not None)) if None not in constants else None
         return Footprint(weights, None, f"{error.expected}: {error.found}")
