@@ -1,7 +1,7 @@
 """How fast predictions are: a graph of 500 operators on 30 devices, operators in arrays, and one operator at a time.
 
-The graph is made up of what networks have: products, convolutions, functions, normalisations, copies. Wall time, one thread; the aims are 1 s for
-the graph on all devices, 10⁶ operators a second in arrays, and a 99th percentile of 1 ms for one call.
+The graph is made up of what networks have: products, convolutions, functions, normalisations, copies. Wall time, of one call thread time; one
+thread. The aims are 1 s for the graph on all devices, 10⁶ operators a second in arrays, and a 99th percentile of 1 ms for one call.
 
     python benchmarks/model/predict_speed.py [--repetitions R] [--out FILE.md]
 """
@@ -96,9 +96,10 @@ def one_call(calls: int = 1000) -> tuple[float, float]:
     under = roofs(next(each for each in catalogue() if each.name == "NVIDIA A100 SXM 80GB"))
     work, taken = [Workload(kind="gemm", sizes={"m": 512, "n": 512, "k": 512})], []
     for _ in range(calls + 50):
-        start = time.perf_counter()
+        # Thread time: what others do to the clock of one call is not the model's.
+        start = time.thread_time()
         estimates(work, under)
-        taken.append(time.perf_counter() - start)
+        taken.append(time.thread_time() - start)
     return float(np.median(taken[50:])), float(np.quantile(taken[50:], 0.99))
 
 

@@ -72,7 +72,7 @@ def predict(
     found = devices_of(devices, say)
     say(f"reading {model}", None)
     plans = _Plans(model, shapes, runtime)
-    cautions = [*plans.cautions, *_without_training(known)]
+    cautions = [*plans.cautions, *_without_training(known), *_of_another_kind(known, found)]
     prices = Prices(price_per_hour, price_per_kwh)
     predictions: list[Prediction] = []
     refused: list[OutOfRange] = []
@@ -112,6 +112,14 @@ def _without_training(known: Knowledge) -> tuple[Caution, ...]:
         return ()
     message = "no trained model was given: all numbers are by formulas, and their intervals are wide because nothing was held out for them"
     return (Caution(code="analytic", message=message, effect="differences under a factor of two between devices are not told apart"),)
+
+
+def _of_another_kind(known: Knowledge, devices: Sequence[Device]) -> tuple[Caution, ...]:
+    others = [device.name for device in devices if device.kind != "gpu"]
+    if known.gpus is None or not others:
+        return ()
+    message = f"the trained model of GPU operators knows nothing of {', '.join(others)}"
+    return (Caution(code="another-kind", message=message, effect="formulas alone answer there, unless another model was given"),)
 
 
 class _Plans:

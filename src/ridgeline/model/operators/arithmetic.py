@@ -11,6 +11,7 @@ background", DA-08101 (both quantisations).
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -119,17 +120,16 @@ def _used(product: Product, roofs: Roofs, kernel: KernelParameters | None) -> tu
 
 
 def _tiles(p: Product, units: int, kernel: KernelParameters | None) -> tuple[Floats, Floats]:
-    best = np.zeros_like(p.m)
-    busy = np.zeros_like(p.m)
-    for rows, columns, efficiency in _menu(kernel):
-        down, across = np.ceil(p.m / rows), np.ceil(p.n / columns)
-        tiles = p.batch * down * across
-        split = _splits(tiles, p.k, units, kernel)
-        groups = tiles * split
-        waves = groups / (np.ceil(groups / units) * units) if units else np.ones_like(groups)
-        share = p.m * p.n * p.batch / (tiles * rows * columns) * efficiency * waves
-        better = share > best
-        best, busy = np.where(better, share, best), np.where(better, waves, busy)
+    rows, columns, efficiency = (values[:, None] for values in _menu(kernel))  # (tiles, 1) against (N,)
+    tiles = p.batch * np.ceil(p.m / rows) * np.ceil(p.n / columns)
+    share = p.m * p.n * p.batch / (tiles * rows * columns) * efficiency
+    waves = np.ones_like(share)
+    if units:
+        groups = tiles * _splits(tiles, p.k, units, kernel)
+        waves = groups / (np.ceil(groups / units) * units)
+        share = share * waves
+    chosen = np.argmax(share, axis=0)[None]
+    best, busy = np.take_along_axis(share, chosen, 0)[0], np.take_along_axis(waves, chosen, 0)[0]
     if not p.vector.any():
         return best, busy
     groups = p.batch * p.m * p.n / (_PER_THREAD * _GROUP)
@@ -137,21 +137,29 @@ def _tiles(p: Product, units: int, kernel: KernelParameters | None) -> tuple[Flo
     return np.where(p.vector, lanes, best), np.where(p.vector, lanes, busy)
 
 
-def _menu(kernel: KernelParameters | None) -> tuple[tuple[float, float, float], ...]:
-    known = assumed().tiles
+def _menu(kernel: KernelParameters | None) -> tuple[Floats, Floats, Floats]:
+    """(Rows, columns, efficiency) of the tiles that may be taken."""
+    known = _known_tiles()
     if kernel is None or len(kernel.tile) < 2:
         return known
-    rows, columns = kernel.tile[0], kernel.tile[1]
-    # A tile that is set is as good as the largest known one that it holds.
-    fitting = [efficiency for height, width, efficiency in known if height * width <= rows * columns]
-    return ((rows, columns, max(fitting, default=rows * columns / (32.0 * 32.0) * known[-1][2])),)
+    rows, columns = float(kernel.tile[0]), float(kernel.tile[1])
+    # A tile that is set is as good as the largest known one that it holds, and one that holds none is worse than the smallest by its size.
+    sizes, efficiency = known[0] * known[1], known[2]
+    fitting = efficiency[sizes <= rows * columns]
+    smallest = int(np.argmin(sizes))
+    best = float(fitting.max()) if len(fitting) else float(efficiency[smallest] * rows * columns / sizes[smallest])
+    return np.array([rows]), np.array([columns]), np.array([best])
+
+
+@cache
+def _known_tiles() -> tuple[Floats, Floats, Floats]:
+    rows, columns, efficiency = np.array(assumed().tiles, np.float64).T
+    return rows, columns, efficiency
 
 
 def _splits(tiles: Floats, k: Floats, units: int, kernel: KernelParameters | None) -> Floats | float:
     if kernel is not None and kernel.split is not None:
         return float(kernel.split)
-    if not units:
-        return 1.0
     return np.asarray(np.clip(np.floor(units / tiles), 1.0, np.clip(np.floor(k / _SPLIT_K), 1.0, _MOST_SPLITS)), np.float64)
 
 

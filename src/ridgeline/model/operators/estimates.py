@@ -60,6 +60,16 @@ class Estimates(NamedTuple):
         """Why the numbers of one operator may be wrong."""
         return tuple(reason for reason, where in self.out_of_range.items() if where[place])
 
+    def all_reasons(self) -> list[tuple[str, ...]]:
+        """`reasons` of each operator; those with the same ones share a tuple."""
+        count = len(self.latency_s)
+        if not self.out_of_range:
+            return [()] * count
+        flags = np.stack(list(self.out_of_range.values()))
+        alike, at = np.unique(flags, axis=1, return_inverse=True)
+        texts = [tuple(reason for reason, here in zip(self.out_of_range, column, strict=True) if here) for column in alike.T.tolist()]
+        return [texts[code] for code in at.ravel().tolist()]
+
 
 def estimates(
     workloads: Sequence[Workload], device: Device | Roofs, state: SystemState | None = None, kernel: KernelParameters | None = None, *,

@@ -98,7 +98,7 @@ def priced(
     known = "measured" if any(each.rate.source == "measured" for each in under.device.ceilings) else "spec"
     low, high = base.latency_s * spread[f"{known}_low"], base.latency_s * spread[f"{known}_high"]
     basis: list[Basis] = ["analytic"] * len(workloads)
-    reasons = [base.reasons(place) for place in range(len(workloads))]
+    reasons = base.all_reasons()
     parts = base
     # A tile or a split that is set is none that the libraries of those rooms would take.
     if kernel is None and under.stretch == 1.0:
