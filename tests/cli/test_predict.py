@@ -239,3 +239,27 @@ def test_explain_alone(capfd: pytest.CaptureFixture[str], network: str, monkeypa
     plain = json.loads(capfd.readouterr().out)
     assert plain["schema"] == "ridgeline.explain/1"
     assert plain["cases"][0]["explanation"]["dominant"]
+
+
+def test_a_function_of_pytorch_is_recorded(run: Call, network: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "own.py").write_text("import torch\nweight = torch.ones(64, 32)\ndef run():\n    return torch.ones(8, 64) @ weight\n")
+    code, out, _ = run("own.py:run", "--device", "cpu.json", "--json")
+    assert code == 0
+    found = decode(out.encode(), PredictionReport).predictions[0]
+    assert any(each.flop == 2 * 8 * 64 * 32 for each in found.operators)
+    assert found.runtime == "torch"
+    code, _, err = run("own.py:run", "--device", "cpu.json", "--runtime", "npu", "--quiet")
+    assert code == 2
+    assert "beside a function" in err
+    assert run("own.py:missing", "--device", "cpu.json", "--quiet")[0] == 2
+
+
+def test_a_model_of_tflite(run: Call, network: str, tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    from support.tflite_models import chain
+
+    (tmp_path / "net.tflite").write_bytes(chain("RELU", "TANH"))
+    code, out, _ = run("net.tflite", "--device", "cpu.json", "--device", "ethos-u55-128", "--json")
+    assert code == 0
+    assert [each.runtime for each in decode(out.encode(), PredictionReport).predictions] == ["tflite", "npu"]

@@ -6,7 +6,7 @@ The headline names the fastest device with its interval, and says when the inter
 from __future__ import annotations
 
 from ridgeline.core import OperatorPrediction, Prediction, PredictionReport
-from ridgeline.core.units import format_quantity, format_share
+from ridgeline.core.units import format_share
 
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Section, Table, count, missing, number, quantity, share, words
 
@@ -94,7 +94,9 @@ def _device_row(each: Prediction) -> tuple[Cell, ...]:
 
 
 def _plain(value: float | None) -> Cell:
-    return words(f"{value:.3g}" if value is not None and value < 1e5 else format_quantity(value, "count") if value is not None else "")
+    if value is None:
+        return missing(_NO_REASON)
+    return words(f"{value:.3g}" if value < 100 else f"{value:.0f}")
 
 
 def _split(report: PredictionReport) -> Table:

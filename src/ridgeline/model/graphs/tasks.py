@@ -21,7 +21,7 @@ from .batches import batched
 from .fusion import fused
 from .workloads import Unknown, workload
 
-__all__ = ["Footprint", "Plan", "Task", "plan_of_graph", "plan_of_list"]
+__all__ = ["Footprint", "Plan", "Task", "plan_of_graph", "plan_of_list", "precision_of_tasks"]
 
 #: Precisions that a conversion of a model changes; whole numbers of indices stay.
 _CONVERTED = frozenset(("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8", "int4", "any"))
@@ -110,7 +110,7 @@ def plan_of_graph(graph: Graph, runtime: str, *, made: bool = False, block: int 
     count = len(reasons)
     if count > 3:
         reasons = [f"how often {count} operators run is not exact: it depends on branches or loops"]
-    return Plan(graph.name, tuple(tasks), batch, _precision(tasks), _footprint(graph), runtime, tuple(reasons))
+    return Plan(graph.name, tuple(tasks), batch, precision_of_tasks(tasks), _footprint(graph), runtime, tuple(reasons))
 
 
 def _task(op: Op, tensors: Mapping[str, Tensor], members: Sequence[str]) -> Task | None:
@@ -132,7 +132,7 @@ def _unknown(found: Unknown, so: str) -> str:
     return f"{found.reason}: {so}"
 
 
-def _precision(tasks: Sequence[Task]) -> str:
+def precision_of_tasks(tasks: Sequence[Task]) -> str:
     """That of most of the multiply-adds, else of most elements."""
     by: dict[str, float] = {}
     for task in tasks:
@@ -165,4 +165,4 @@ def plan_of_list(listed: OperatorList) -> Plan:
     tasks = tuple(Task(each.name, each.workload.kind, each.workload, each.repeats) for each in listed.operators)
     held = [held_bytes(each.workload) for each in listed.operators]
     weights = sum(each.repeats * weight for each, (weight, _) in zip(listed.operators, held, strict=True))
-    return Plan(listed.name, tasks, listed.batch, _precision(tasks), Footprint(weights, max(live for _, live in held)), "operators")
+    return Plan(listed.name, tasks, listed.batch, precision_of_tasks(tasks), Footprint(weights, max(live for _, live in held)), "operators")
