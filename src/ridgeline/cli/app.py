@@ -13,6 +13,7 @@ from .diagnose import diagnose
 from .gate import gate
 from .history import history
 from .machine import devices, doctor, probe
+from .model import model
 from .open import open_command
 from .predict import predict
 from .read import read
@@ -24,7 +25,7 @@ from .transfer import export_command, import_command
 __all__ = ["cli"]
 
 #: Commands of the design that this version does not have.
-_LATER = frozenset({"explore", "model", "plan", "schedule", "serve", "try", "tune"})
+_LATER = frozenset({"explore", "plan", "schedule", "serve", "try", "tune"})
 
 
 class _Commands(click.Group):
@@ -81,6 +82,7 @@ for command in (
     calc,
     gate,
     history,
+    model,
     predict,
 ):
     cli.add_command(command)

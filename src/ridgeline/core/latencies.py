@@ -14,6 +14,7 @@ import msgspec
 from .column import Column
 from .errors import UsageError
 from .profile import Excluded
+from .query import Workload
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +27,7 @@ _TEXTS = {"kind": "kinds", "variant": "variants", "precision": "precisions", "de
 #: Columns that a table may have, with their units; 0 stands where a row does not say.
 _OPTIONAL = {
     "power_w": "W", "energy_j": "J", "memory_bytes": "B", "core_clock_hz": "Hz", "memory_clock_hz": "Hz", "flop": "FLOP", "bytes": "B",
+    "reuse_bytes": "B", "age_bytes": "B",
 }  # fmt: skip
 _CODE = "<i4"
 
@@ -41,7 +43,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
         sizes: dimension → int64, shape (n,); 0 where the kind of a row does not have the dimension.
         power_w, energy_j: mean power during the execution, and energy of one; memory_bytes: most that was in use.
         core_clock_hz, memory_clock_hz: clocks at which it was measured.
-        flop, bytes: work and compulsory traffic of one execution. Of all columns that may be null, 0 stands where a row does not say.
+        flop, bytes: work and compulsory traffic of one execution; reuse_bytes, age_bytes: as of `Workload`. Of all columns that may be null, 0 stands where a row does not say.
         source: of the whole, for a person; excluded: rows that are not here, and why.
 
     Raises:
@@ -68,6 +70,8 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
     memory_clock_hz: Column | None = None
     flop: Column | None = None
     bytes: Column | None = None
+    reuse_bytes: Column | None = None
+    age_bytes: Column | None = None
     source: str = ""
     excluded: tuple[Excluded, ...] = ()
 
@@ -115,7 +119,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
 
         Args:
             latency_s: seconds, shape (n,); row: 1, 2, … if not given; sizes: dimension → shape (n,), whole numbers.
-            optional: `power_w` … `bytes`, shape (n,).
+            optional: `power_w` … `age_bytes`, shape (n,).
 
         Raises:
             UsageError: lengths that differ, sizes that are no whole numbers, or a column that a table does not have.
@@ -158,6 +162,33 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
             row=Column(rows[at], "1", "<i8"), sizes={name: Column(values[at], "1", "<i8") for name, values in whole.items()},
             latency_s=Column(seconds[at], "s"), source=source, excluded=tuple(excluded),
         )  # fmt: skip
+
+    @classmethod
+    def of_workloads(
+        cls, workloads: Sequence[Workload], *, latency_s: ArrayLike, device: str, file: str = "", row: ArrayLike | None = None, source: str = ""
+    ) -> LatencyTable:
+        """A table of operators on one device, with the distances that they say; the variant holds the layout before it, where there is one.
+
+        >>> work = Workload(kind="pooling", variant="MaxPool", layout="NCHWc", sizes={"c": 16, "h": 8, "w": 8, "p": 4, "q": 4})
+        >>> table = LatencyTable.of_workloads([work], latency_s=[1e-5], device="d")
+        >>> table.texts("variant"), table.workload(0) == work
+        (['NCHWc MaxPool'], True)
+        """
+        names = list(dict.fromkeys(name for work in workloads for name in work.sizes))
+        return cls.of(
+            latency_s=latency_s, kind=[work.kind for work in workloads], device=device, precision=[work.precision for work in workloads],
+            variant=[f"{work.layout} {work.variant}".strip() for work in workloads], file=file, row=row, source=source,
+            sizes={name: [work.sizes.get(name, 0) for work in workloads] for name in names},
+            reuse_bytes=[work.reuse_bytes or 0.0 for work in workloads], age_bytes=[work.age_bytes or 0.0 for work in workloads],
+        )  # fmt: skip
+
+    def workload(self, index: int) -> Workload:
+        """One row as the operator that it is of, without what a table does not hold (sparsity, a format of the weights of its own)."""
+        layout, _, variant = self.texts_at("variant", index).rpartition(" ")
+        sizes = {name: size for name, column in self.sizes.items() if (size := int(column.values[index]))}
+        distances = {name: float(self.optional(name)[index]) or None for name in ("reuse_bytes", "age_bytes")}
+        precision: Any = self.texts_at("precision", index) or "any"
+        return Workload(kind=self.texts_at("kind", index), sizes=sizes, variant=variant, layout=layout, precision=precision, **distances)
 
     @classmethod
     def joined(cls, tables: Sequence[LatencyTable]) -> LatencyTable:

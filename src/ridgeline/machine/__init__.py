@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .files import cache_directory, write_atomic, written_whole
     from .host import read_machine
     from .missing import missing_extra
+    from .one_worker import OneWorker
     from .processes import process_tree, thread_ids
     from .scratch import scratch_folder
     from .software import commit_of, origin_of, software_versions
@@ -26,6 +27,7 @@ _HOMES = {
     "files": "cache_directory write_atomic written_whole",
     "host": "read_machine",
     "missing": "missing_extra",
+    "one_worker": "OneWorker",
     "processes": "process_tree thread_ids",
     "scratch": "scratch_folder",
     "software": "commit_of origin_of software_versions",
@@ -36,7 +38,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "LIBRARIES", "ClockWatch", "Limits", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "in_worker", "last_words",
+    "LIBRARIES", "ClockWatch", "Limits", "OneWorker", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "in_worker", "last_words",
     "missing_extra",
     "missing_in", "origin_of", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened", "signal_name",
     "software_versions", "thread_ids", "write_atomic", "written_whole",

@@ -59,6 +59,7 @@ def _convolution(s: Sizes) -> Demand:
 
 
 def _elementwise(s: Sizes) -> Demand:
+    """A result of `elements`; of two operands the smaller is met again: `span` elements (0: all) until it moves on (`held`) or starts over."""
     return Demand(s["elements"], s["elements"] * s["inputs"], s["constants"], s["elements"])
 
 
@@ -68,6 +69,7 @@ def _rows(s: Sizes) -> Demand:
 
 
 def _reduction(s: Sizes) -> Demand:
+    """`rows` results of `columns` elements each, which lie `inner` elements apart."""
     elements = s["rows"] * s["columns"]
     return Demand(elements, elements, np.zeros_like(elements), s["rows"])
 
@@ -78,6 +80,11 @@ def _pooling(s: Sizes) -> Demand:
 
 
 def _copy(s: Sizes) -> Demand:
+    """Elements moved in runs that stay together, of one operand or of `parts` joined.
+
+    A transposition of `axes` axes, after those that stay together count as one: the fastest of the result has `rows`, the fastest of the operand
+    `columns` runs.
+    """
     zero = np.zeros_like(s["elements"])
     return Demand(zero, s["elements"], zero, s["elements"])
 
@@ -129,6 +136,12 @@ def _recurrent(s: Sizes) -> Demand:
     return Demand(2 * steps * s["directions"] * gates, steps * s["input"], s["directions"] * gates, steps * s["directions"] * s["hidden"])
 
 
+def _call(s: Sizes) -> Demand:
+    """One call of a graph and `nodes` operators in it that do nothing: what a runtime takes besides its operators' work."""
+    zero = np.zeros_like(s["nodes"])
+    return Demand(zero, zero, zero, zero)
+
+
 def _collective(s: Sizes) -> Demand:
     zero = np.zeros_like(s["elements"])
     return Demand(zero, s["elements"], zero, s["elements"])
@@ -138,16 +151,17 @@ _IMAGE = {"n": 1.0, "r": 1.0, "s": 1.0}
 FAMILIES: Mapping[str, Family] = {
     "gemm": Family(("m", "n", "k"), {"batch": 1.0, "groups": 1.0}, _gemm),
     "convolution": Family(("c", "h", "w", "k", "p", "q"), _IMAGE | {"groups": 1.0}, _convolution),
-    "elementwise": Family(("elements",), {"inputs": 1.0, "constants": 0.0}, _elementwise),
+    "elementwise": Family(("elements",), {"inputs": 1.0, "constants": 0.0, "span": 0.0, "held": 0.0}, _elementwise),
     "softmax": Family(("rows", "columns"), {"weights": 0.0}, _rows),
     "normalisation": Family(("rows", "columns"), {"weights": 2.0}, _rows),
-    "reduction": Family(("rows", "columns"), {}, _reduction),
+    "reduction": Family(("rows", "columns"), {"inner": 1.0}, _reduction),
     "pooling": Family(("c", "h", "w", "p", "q"), _IMAGE, _pooling),
-    "copy": Family(("elements",), {"run": 1.0}, _copy),
+    "copy": Family(("elements",), {"run": 1.0, "axes": 0.0, "rows": 0.0, "columns": 0.0, "parts": 1.0}, _copy),
     "gather": Family(("rows", "width", "indices"), {}, _gather),
     "attention": Family(("heads", "queries", "keys", "head_size", "kv_heads"), {"batch": 1.0, "window": 0.0, "causal": 0.0}, _attention),
     "moe": Family(("tokens", "hidden", "inner", "experts", "active"), {"shared": 0.0}, _moe),
     "recurrent": Family(("steps", "input", "hidden"), {"batch": 1.0, "directions": 1.0, "gates": 4.0}, _recurrent),
+    "call": Family(("nodes",), {}, _call),
     "collective": Family(("elements", "ranks"), {}, _collective),
 }
 

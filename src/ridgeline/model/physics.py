@@ -73,6 +73,12 @@ def _peak(device: Device, precision: str) -> float:
 def _memory(device: Device) -> tuple[float, float]:
     """(Highest bandwidth in B/s of the memory behind all caches, capacity in bytes of all caches that may hold a part)."""
     rates = [c for c in device.ceilings if c.engine in MEMORY_MIXES and c.rate.unit == "B/s"]
-    caches = {level.name: level.capacity_bytes for level in device.levels if level.name.upper().startswith(("L1", "L2", "L3", "L4", "SLC", "CACHE"))}
+    units = device.execution_units or 1
+    # A level has as many instances as its sharers leave room for: a CPU of eight dies has eight last-level caches.
+    caches = {
+        level.name: level.capacity_bytes * max(1, -(-units // level.shared_by) if level.shared_by else 1)
+        for level in device.levels
+        if level.name.upper().startswith(("L1", "L2", "L3", "L4", "SLC", "CACHE"))
+    }
     outer = [c.rate.high for c in rates if (c.level or "DRAM") not in caches]
     return max(outer, default=0.0), float(max(caches.values(), default=0))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -76,9 +77,10 @@ def predicted(plan: Plan, device: Device, question: Question | None = None, know
         found = f"{len(plan.tasks) - len(tasks)} of {len(plan.tasks)} without, the first {first.name}: {first.reason}"
         raise OutOfRange("a model of whose operators nearly all are known", found=found, remedy="bind its shapes with --shape")
     works = [task.work for task in tasks if task.work is not None]
-    prices = priced(
-        works, under, asked.state, asked.kernel, reuse_bytes=_touched(plan, works), corrector=trained.operators, gpus=trained.gpus
-    )  # fmt: skip
+    touched = _touched(plan, works)
+    if touched:
+        works = [msgspec.structs.replace(work, reuse_bytes=touched) for work in works]
+    prices = priced(works, under, asked.state, asked.kernel, corrector=trained.operators, gpus=trained.gpus)
     call = summed(plan, prices, np.array([task.repeats for task in tasks]), under, asked.state)
     return _prediction(plan, under, asked, trained, prices, call, [*reasons, *_missing(plan, call)])
 

@@ -64,7 +64,8 @@ def summed(plan: Plan, prices: Priced, repeats: Floats, under: Roofs, state: Sys
     below, above = _together(prices, repeats, prices.seconds - prices.low), _together(prices, repeats, prices.high - prices.seconds)
     launch_s, reasons = _launch(plan, under, state)
     whole = composed(prices.seconds, repeats, launch_s)
-    call_s = assumed().call_s[under.kind]
+    # Where the runtime's own call is among the tasks, that is what it takes.
+    call_s = 0.0 if any(task.kind == "call" for task in plan.tasks) else assumed().call_s[under.kind]
     parts = prices.parts
     least_s = float((parts.flop / parts.peak_flop_per_s * repeats).sum())
     low, high = max(busy_s - below, least_s), busy_s + above

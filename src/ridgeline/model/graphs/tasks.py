@@ -18,6 +18,7 @@ from ..analytic.memory import elementwise_in_place, peak_memory
 from ..families import FAMILIES, sizes_of
 from ..operators.asked import WIDTH, held_bytes
 from .batches import batched
+from .distances import ages
 from .fusion import fused
 from .workloads import Unknown, workload
 
@@ -99,18 +100,26 @@ def plan_of_graph(graph: Graph, runtime: str, *, made: bool = False, block: int 
     """
     net, members = (graph, dict[str, tuple[str, ...]]()) if made else fused(graph, runtime, block=block, fixed=True)
     tensors = {tensor.name: tensor for tensor in net.tensors}
-    tasks, reasons = [], []
-    for op in net.ops:
+    tasks, reasons, idle = [], [], 0.0
+    for op, age in zip(net.ops, ages(net), strict=True):
         task = _task(op, tensors, members.get(op.name, ()))
+        idle += op.trips.count if task is None else 0.0
         if task is not None and op.trips.count > 0:
-            tasks.append(task)
+            tasks.append(_aged(task, age))
             reasons += [f"how often {op.name} runs is {op.trips.known}"] if op.trips.known != "exact" else []
     if not tasks:
         raise OutOfRange("a model with at least one operator that does something", found=graph.name or "an empty graph", remedy="give another model")
+    if made:
+        # What the runtime takes around its operators is known where the runtime itself was asked.
+        tasks.append(Task("(call)", "call", Workload(kind="call", sizes={"nodes": max(1, round(idle))}), 1.0))
     count = len(reasons)
     if count > 3:
         reasons = [f"how often {count} operators run is not exact: it depends on branches or loops"]
     return Plan(graph.name, tuple(tasks), batch, precision_of_tasks(tasks), _footprint(graph), runtime, tuple(reasons))
+
+
+def _aged(task: Task, age: float) -> Task:
+    return task._replace(work=msgspec.structs.replace(task.work, age_bytes=age)) if task.work is not None and age > 0 else task
 
 
 def _task(op: Op, tensors: Mapping[str, Tensor], members: Sequence[str]) -> Task | None:

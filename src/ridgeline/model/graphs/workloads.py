@@ -85,7 +85,7 @@ def workload(op: Op, tensors: Mapping[str, Tensor]) -> Workload | Unknown:
     if sizes is None or any(size < 1 and name not in _MAY_BE_NONE for name, size in sizes.items()):
         return Unknown(f"the operands of this {op.kind} are not as its kind should have them")
     return Workload(
-        kind=kind, sizes={name: size for name, size in sizes.items() if size > 0}, precision=shapes.precision, variant=_variant(op),
+        kind=kind, sizes={name: size for name, size in sizes.items() if size > 0}, precision=shapes.precision, variant=_variant(op, shapes.constant),
         weight_precision="int4" if _name(op) == "MatMulNBits" and shapes.attribute("bits", 4) == 4 else None,
         layout="NCHWc" if op.kind.startswith(_BLOCKED) else "",
     )  # fmt: skip
@@ -96,16 +96,23 @@ def _name(op: Op) -> str:
     return op.attributes.get("lead", op.kind).rpartition(":")[2]
 
 
-def _variant(op: Op) -> str:
-    """The function, and what is done to its result in the same pass."""
+def _variant(op: Op, constants: Sequence[bool]) -> str:
+    """The function, what is done to its result in the same pass, and whether a product has no weights, which are packed beforehand."""
     name = op.kind.rpartition(":")[2]
+    if name in ("MatMul", "FusedMatMul") and not any(constant and each for each, constant in zip(op.inputs, constants, strict=True)):
+        return f"{name}+changing"
     if name not in ("Conv", "FusedConv", "FusedGemm"):
         return name
     added = "Sum" if name != "FusedGemm" and len(op.inputs) > 3 and op.inputs[3] else ""
     return "+".join(part for part in (name.removeprefix("Fused"), added, op.attributes.get("activation", "")) if part)
 
 
-_MAY_BE_NONE = frozenset(("constants", "weights", "shared", "window", "causal"))
+_MAY_BE_NONE = frozenset(("constants", "weights", "shared", "window", "causal", "span", "held"))
+#: What stands beside the operand of these is read once, not element by element.
+_ONE_OPERAND = frozenset(("Clip", "DynamicQuantizeLinear", "QuantizeLinear", "DequantizeLinear"))
+#: What takes the elements of a row one by one.
+_ELEMENT_BY_ELEMENT = frozenset(("Resize", "Upsample", "SpaceToDepth", "DepthToSpace", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"))
+_REORDERS = frozenset(("ReorderInput", "ReorderOutput"))
 
 
 def _shapes(op: Op, tensors: Mapping[str, Tensor]) -> _Shapes | None:
@@ -217,7 +224,31 @@ def _elementwise(s: _Shapes) -> dict[str, int] | None:
     elements = math.prod(s.outputs[0])
     changing = [math.prod(shape) for shape, constant in zip(s.inputs, s.constant, strict=True) if not constant]
     constants = sum(math.prod(shape) for shape, constant in zip(s.inputs, s.constant, strict=True) if constant and shape)
-    return {"elements": elements, "inputs": max(1, sum(size == elements for size in changing)), "constants": constants}
+    span, held = _broadcast(s)
+    return {
+        "elements": elements, "inputs": max(1, sum(size == elements for size in changing)), "constants": constants, "span": span, "held": held,
+    }  # fmt: skip
+
+
+def _broadcast(s: _Shapes) -> tuple[int, int]:
+    """(Elements of the result until the smaller of two operands moves on or starts over, 0 where it never does; whether it stays meanwhile)."""
+    name, out = _name(s.op), s.outputs[0]
+    sides = s.inputs[1:3] if name == "Where" else s.inputs[:2]
+    operands = [shape for shape in sides if math.prod(shape) < math.prod(out)]
+    if not operands or len(sides) < 2 or name in _ONE_OPERAND or name.startswith("QLinear"):
+        return 0, 0
+    small = min(operands, key=math.prod)
+    if math.prod(small) == 1:
+        return 0, 1
+    small = (1,) * (len(out) - len(small)) + small
+    axes = [axis for axis in range(len(out) - 1, -1, -1) if out[axis] > 1]
+    held = small[axes[0]] == 1
+    span = 1
+    for axis in axes:
+        if (small[axis] == 1) != held:
+            return span, int(held)
+        span *= out[axis]
+    return 0, int(held)
 
 
 def _softmax(s: _Shapes) -> dict[str, int] | None:
@@ -244,8 +275,20 @@ def _normalisation(s: _Shapes) -> dict[str, int] | None:
 def _reduction(s: _Shapes) -> dict[str, int] | None:
     rows = math.prod(s.outputs[0])
     # Of several joined into one, the largest operand is what is reduced.
-    elements = max((math.prod(shape) for shape in s.inputs), default=0)
-    return {"rows": rows, "columns": elements // rows} if rows and elements >= rows else None
+    shape = max(s.inputs, key=math.prod, default=())
+    elements = math.prod(shape)
+    return {"rows": rows, "columns": elements // rows, "inner": _inner_of_reduction(s, shape)} if rows and elements >= rows else None
+
+
+def _inner_of_reduction(s: _Shapes, shape: tuple[int, ...]) -> int:
+    """Elements behind the last axis that is summed over; 1 where the result does not show it."""
+    out = s.outputs[0]
+    if len(out) != len(shape):
+        return 1
+    kept = len(shape)
+    while kept > 0 and out[kept - 1] == shape[kept - 1]:
+        kept -= 1
+    return math.prod(shape[kept:])
 
 
 def _pooling(s: _Shapes) -> dict[str, int] | None:
@@ -265,22 +308,49 @@ def _pooling(s: _Shapes) -> dict[str, int] | None:
 
 
 def _copy(s: _Shapes) -> dict[str, int] | None:
-    return {"elements": sum(math.prod(shape) for shape in s.outputs), "run": _run(s)}
+    elements = sum(math.prod(shape) for shape in s.outputs)
+    name = _name(s.op)
+    if name in _REORDERS:
+        image = s.inputs[0] if name == "ReorderInput" else s.outputs[0]
+        rows, columns = (math.prod(image[:2]), math.prod(image[2:])) if len(image) > 2 else (1, elements)
+        return {"elements": elements, "run": 1, "axes": 2, "rows": rows, "columns": columns}
+    if s.op.kind in ("Transpose", "TRANSPOSE"):
+        return {"elements": elements, **_transposed(s)}
+    # What stands beside the operands of a join in the file are none.
+    parts = sum(1 for shape in s.inputs if shape) if name == "Concat" else len(s.outputs)
+    return {"elements": elements, "run": _run(s), "parts": max(1, parts)}
+
+
+def _transposed(s: _Shapes) -> dict[str, int]:
+    """Of the axes in which the operand's and the result's order differ, each group that stays together as one."""
+    shape, order = s.inputs[0] if s.inputs else (), s.numbers("perm")
+    order = order if len(order) == len(shape) else tuple(range(len(shape)))[::-1]
+    groups: list[list[int]] = []
+    for axis in (axis for axis in order if shape[axis] > 1):
+        before = groups[-1][-1] if groups else axis
+        together = bool(groups) and axis > before and all(shape[between] == 1 for between in range(before + 1, axis))
+        if together:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    sizes = [math.prod(shape[axis] for axis in group) for group in groups]
+    last = max((group[-1] for group in groups), default=0)
+    run = sizes.pop() if groups and groups[-1][-1] == last else 1
+    groups = groups[: len(sizes)]
+    if len(sizes) < 2:
+        return {"run": run}
+    # What leads in both orders is only done more often.
+    axes = len(sizes) - (groups[0][0] == min(group[0] for group in groups))
+    return {"run": run, "axes": axes, "rows": sizes[-1], "columns": sizes[max(range(len(groups)), key=groups.__getitem__)]}
 
 
 def _run(s: _Shapes) -> int:
     """Elements that stand side by side before and after."""
-    shape = s.inputs[0] if s.inputs else ()
-    order = s.numbers("perm")
-    if len(order) == len(shape):
-        kept = len(shape)
-        while kept > 0 and order[kept - 1] == kept - 1:
-            kept -= 1
-        return max(1, math.prod(shape[kept:]))
-    axis = s.op.attributes.get("axis", "")
-    if axis.lstrip("-").isdecimal() and shape and -len(shape) <= int(axis) < len(shape):
-        return max(1, math.prod(shape[int(axis) % len(shape) :]))
-    return max(1, math.prod(shape[-1:]))
+    shape, out = s.inputs[0] if s.inputs else (), s.outputs[0]
+    if len(shape) != len(out) or _name(s.op) in _ELEMENT_BY_ELEMENT:
+        return max(1, math.prod(shape[-1:]))
+    axis = next((axis for axis in range(len(out) - 1, -1, -1) if shape[axis] != out[axis]), None)
+    return max(1, math.prod(out) if axis is None else min(shape[axis], out[axis]) * math.prod(out[axis + 1 :]))
 
 
 def _gather(s: _Shapes) -> dict[str, int] | None:

@@ -20,7 +20,7 @@ from ..analytic.collectives import collective_time
 from ..analytic.launch import barrier_time
 from .arithmetic import arithmetic, unused
 from .asked import Asked, asked
-from .assumed import cost_of, row_cost
+from .assumed import assumed, cost_of, row_cost
 from .roofs import Peak, Roofs, roofs
 from .traffic import traffic
 
@@ -165,8 +165,9 @@ def _joined(
     large, small = np.maximum(compute_s, longest), np.minimum(compute_s, longest)
     ratio = np.square(np.square(small / np.where(large > 0, large, 1.0)))
     busy_s = large * np.sqrt(np.sqrt(1.0 + ratio)) * under.stretch
-    starts = work.sizes["nodes"] if work.kind == "call" else 1.0
-    overhead = under.dispatch_s * starts + _barrier(occupancy, under)
+    overhead = under.dispatch_s + _barrier(occupancy, under)
+    if work.kind == "call":
+        overhead = assumed().call_s[under.kind] + under.dispatch_s * work.sizes["nodes"]
     bound = np.where(compute_s >= longest, 0, level + 1)
     bound = np.where(overhead > busy_s, len(names) - 2, bound)
     bound = np.where(talk_s > np.maximum(busy_s, overhead), len(names) - 1, bound)

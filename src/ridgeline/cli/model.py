@@ -1,0 +1,20 @@
+"""`ridgeline model`: the group of commands around a model of operators, from measured latencies to corrections in use."""
+
+from __future__ import annotations
+
+import click
+
+from .model_calibrate import calibrate
+from .model_train import train
+from .model_validate import validate
+
+__all__ = ["model"]
+
+
+@click.group(epilog="Each of them takes --json.")
+def model() -> None:
+    """Train a performance model on measured latencies, hold it against rows it has not seen, and correct it in use."""
+
+
+for command in (train, validate, calibrate):
+    model.add_command(command)

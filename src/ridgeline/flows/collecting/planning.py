@@ -1,0 +1,135 @@
+"""What a collection measures next: first evenly over all forms, then where it knows least, and once more what was disturbed.
+
+How sure it is comes from interpolation between the rows of a form: each row's error when it is left out (`model.learned.kriging`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ridgeline.core import UsageError, Workload
+from ridgeline.model.design import first, where_unsure
+from ridgeline.model.families import demand
+from ridgeline.model.learned.kriging import krige
+from ridgeline.targets.onnx_blocks import size_of
+
+from .journal import Measured
+from .rows import around, disturbed, operator_s
+
+__all__ = ["Asked", "asked", "errors_left_out", "plan"]
+
+#: Part of the time in which the design is even.
+_EVEN_PART = 0.6
+#: Workloads that are drawn at once where the model is unsure.
+_ROUND = 400
+_COPIES = (2, 24)
+#: Bytes that the weights and fresh inputs of a block touch: from what stays in a cache to what does not stay in any.
+_TOUCHED = (5e5, 3e8)
+_BLOCK_S = 0.03
+#: Rates that every machine in use reaches, to tell beforehand how long a block may take.
+_SLOW_FLOP_PER_S, _SLOW_BYTE_PER_S = 5e10, 5e9
+_AGAIN = 2
+
+
+class Asked(NamedTuple):
+    """A block to be measured: the form and number of its workload in the design, and how it stands in the block."""
+
+    form: str
+    number: int
+    work: Workload
+    copies: int
+    fresh: bool
+
+
+def asked(form: str, number: int, work: Workload, seed: int) -> Asked | None:
+    """How a workload stands in its block, drawn by its number; null if it is no operator of the runtime."""
+    if work.kind == "call":
+        return Asked(form, number, work, max(1, work.sizes["nodes"] // 2), False)
+    try:
+        size = size_of(work)
+    except UsageError:
+        return None
+    generator = np.random.default_rng((seed, abs(number), len(form)))
+    touched = math.exp(generator.uniform(*np.log(_TOUCHED)))
+    fresh = bool(generator.random() < 0.5)
+    own = size.weights + (size.inputs if fresh else 0) + 64
+    slow_s = float(demand(work.kind, work.sizes).flop) / _SLOW_FLOP_PER_S + (size.weights + size.inputs + size.results) / _SLOW_BYTE_PER_S
+    most = max(_COPIES[0], min(_COPIES[1], int(_BLOCK_S / max(slow_s, 1e-9))))
+    return Asked(form, number, work, int(np.clip(round(touched / own), _COPIES[0], most)), fresh)
+
+
+def plan(rows: Sequence[Measured], seed: int, part_done: Callable[[], float]) -> Iterator[Asked]:
+    """Blocks without end.
+
+    Args:
+        rows: those measured so far, of which more come while this is asked; seed: of the design.
+        part_done: of the time, from 0 to 1.
+    """
+    yield from _even(rows, seed, part_done)
+    last = 0
+    while True:
+        yield from _again(rows, last)
+        last = len(rows)
+        drawn = where_unsure(errors_left_out(rows), _ROUND, seed + last)
+        for place, (form, work) in enumerate(drawn):
+            found = asked(form, -(last + place + 1), work, seed)
+            if found is not None:
+                yield found
+
+
+def _even(rows: Sequence[Measured], seed: int, part_done: Callable[[], float]) -> Iterator[Asked]:
+    done = max((row.number for row in rows), default=-1)
+    for number, (form, work) in enumerate(first(seed)):
+        if number <= done:
+            continue
+        if part_done() >= _EVEN_PART:
+            return
+        found = asked(form, number, work, seed)
+        if found is not None:
+            yield found
+
+
+def _again(rows: Sequence[Measured], since: int) -> Iterator[Asked]:
+    """What a neighbour disturbed, once more."""
+    noisy = disturbed(rows)
+    for place in range(since, len(rows)):
+        block = rows[place].block
+        if noisy[place] and block is not None and block.work.kind != "call":
+            work = Workload(kind=block.work.kind, sizes=block.work.sizes, variant=block.work.variant, layout=block.work.layout,
+                            precision=block.work.precision, weight_precision=block.work.weight_precision)  # fmt: skip
+            fresh = block.work.age_bytes == block.work.reuse_bytes
+            yield Asked(rows[place].form, -(len(rows) + place + 1), work, block.copies, fresh)
+
+
+def errors_left_out(rows: Sequence[Measured]) -> dict[str, list[tuple[Workload, float]]]:
+    """Of each form, each row with the absolute error of its logarithm when the others interpolate it."""
+    beside, noisy = around(rows), disturbed(rows)
+    by_form: dict[str, list[tuple[Workload, float]]] = {}
+    for row, busy in zip(rows, noisy, strict=True):
+        if row.block is not None and not busy:
+            by_form.setdefault(row.form, []).append((row.block.work, math.log(operator_s(row, beside))))
+    return {form: _left_out(known[-1500:]) for form, known in by_form.items()}
+
+
+def _left_out(known: Sequence[tuple[Workload, float]]) -> list[tuple[Workload, float]]:
+    works = [work for work, _ in known]
+    if len(works) < 8:
+        return [(work, 1.0) for work in works]
+    names = sorted({name for work in works for name in work.sizes})
+    variants = sorted({f"{work.layout} {work.variant}" for work in works})
+    needs = [demand(work.kind, work.sizes) for work in works]
+    columns = [[math.log1p(work.sizes.get(name, 0)) for name in names] for work in works]
+    for row, work, need in zip(columns, works, needs, strict=True):
+        row += [math.log1p(float(part)) for part in need]
+        row += [math.log(work.reuse_bytes or 1.0) / 2, math.log(work.age_bytes or 1.0) / 2]
+        row += [float(f"{work.layout} {work.variant}" == variant) for variant in variants]
+    sites, values = np.array(columns), np.array([[value] for _, value in known])
+    # The plane through the logarithms first: what is interpolated is what it leaves.
+    flat = np.column_stack((sites, np.ones(len(sites))))
+    values = values - flat @ np.linalg.lstsq(flat, values, rcond=1e-6)[0]
+    held = krige(sites, values, sites[:0], scale=np.full(sites.shape[1], 3.0), noise=0.03).held
+    return list(zip(works, np.abs(held[:, 0] - values[:, 0]).tolist(), strict=True))

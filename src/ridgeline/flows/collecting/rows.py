@@ -1,0 +1,93 @@
+"""From blocks to latencies of operators: what a call and idle operators take is taken off, rows beside a busy neighbour are left out.
+
+A block of n operators takes
+
+    block = call + idle operators × d + n × operator
+
+with call and d from blocks of operators that do nothing. A row counts where multiply-adds beside it reached a usual rate; the usual one is the upper
+quartile of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from ridgeline.core import Excluded, LatencyTable, Workload
+
+from .journal import Head, Measured
+
+__all__ = ["Around", "around", "disturbed", "operator_s", "table"]
+
+#: Of the usual rate of multiply-adds; below it something else took a part of the processors.
+_QUIET_SHARE = 0.85
+#: Seconds below which the clock and the call leave nothing of an operator.
+_LEAST_S = 2e-8
+
+
+class Around(NamedTuple):
+    """Seconds of a call without operators, and of one operator that does nothing."""
+
+    call_s: float
+    idle_s: float
+
+
+def around(rows: Sequence[Measured]) -> Around:
+    """Both from the blocks of operators that do nothing: the slope between blocks by their medians, 0 where there are too few."""
+    points = [(row.block.copies + row.block.idle, row.block.median_s) for row in rows if row.block is not None and row.block.work.kind == "call"]
+    if len({nodes for nodes, _ in points}) < 2:
+        return Around(0.0, 0.0)
+    slopes = [(b_s - a_s) / (b - a) for place, (a, a_s) in enumerate(points) for b, b_s in points[place + 1 :] if a != b]
+    idle_s = max(0.0, float(np.median(slopes)))
+    return Around(max(0.0, float(np.median([seconds - idle_s * nodes for nodes, seconds in points]))), idle_s)
+
+
+def operator_s(row: Measured, beside: Around) -> float:
+    """Seconds of one operator of a block that was measured."""
+    block = row.block
+    assert block is not None
+    if block.work.kind == "call":
+        return block.median_s
+    return max(_LEAST_S, (block.median_s - beside.call_s - block.idle * beside.idle_s) / block.copies)
+
+
+def disturbed(rows: Sequence[Measured]) -> list[bool]:
+    """Whether something else ran beside each row."""
+    rates = [row.block.quiet_flop_per_s for row in rows if row.block is not None]
+    usual = float(np.quantile(rates, 0.75)) if rates else 0.0
+    return [row.block is not None and row.block.quiet_flop_per_s < _QUIET_SHARE * usual for row in rows]
+
+
+def table(head: Head, rows: Sequence[Measured], file: str) -> LatencyTable:
+    """Rows that count; the others under `excluded`."""
+    beside, noisy = around(rows), disturbed(rows)
+    kept = [(number, row) for number, row in enumerate(rows, 1) if row.block is not None and not noisy[number - 1]]
+    works = [_placed(row) for _, row in kept]
+    software = ", ".join(f"{name} {version}" for name, version in sorted(head.software.items()))
+    made = LatencyTable.of_workloads(
+        works, latency_s=[operator_s(row, beside) for _, row in kept], device=head.machine, file=file, row=[number for number, _ in kept],
+        source=f"measured on {head.machine} with {software}, {head.started}",
+    )  # fmt: skip
+    return msgspec.structs.replace(made, excluded=(*made.excluded, *_excluded(rows, noisy, file)))
+
+
+def _placed(row: Measured) -> Workload:
+    block = row.block
+    assert block is not None
+    if block.work.kind != "call":
+        return block.work
+    return Workload(kind="call", sizes={"nodes": block.copies + block.idle})
+
+
+def _excluded(rows: Sequence[Measured], noisy: Sequence[bool], file: str) -> list[Excluded]:
+    found = []
+    for reason, of in (
+        ("another process took a part of the processors", [number for number, yes in enumerate(noisy, 1) if yes]),
+        ("the operator did not run", [number for number, row in enumerate(rows, 1) if row.block is None]),
+    ):
+        if of:
+            found.append(Excluded(reason=reason, events=len(of), first=f"{file} row {of[0]}"))
+    return found

@@ -1,0 +1,207 @@
+"""Collecting: rows are kept as they come, gone on with, cleaned of a neighbour, and add up to what was measured."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from ridgeline.core import LatencyTable, ReadError, RidgelineError, TargetFailed, UsageError, Workload
+from ridgeline.core.documents import decode
+from ridgeline.core.executor import Outcome, Piece
+from ridgeline.flows.collecting.journal import Head, Journal, Measured
+from ridgeline.flows.collecting.planning import asked, errors_left_out, plan
+from ridgeline.flows.collecting.rows import around, operator_s, table
+from ridgeline.flows.model_collect import collect
+from ridgeline.measurement.onnx_blocks import BlockTime
+from ridgeline.model.design import first
+from ridgeline.targets.onnx_blocks import block
+
+CALL_S, IDLE_S, USUAL = 4e-6, 2e-7, 3e11
+
+
+def seconds_of(work: Workload) -> float:
+    """A machine that moves 10 GB/s and does nothing else."""
+    return 1e-9 * float(work.reuse_bytes or 1.0) ** 0.5 + 1e-6
+
+
+class Machine:
+    """An executor that answers from the formula; `busy` says for which piece a neighbour runs."""
+
+    def __init__(self, busy: Callable[[int], bool] = lambda number: False, fails: Callable[[int], bool] = lambda number: False) -> None:
+        self.busy, self.fails, self.asked = busy, fails, 0
+
+    def run(self, pieces: Iterable[Piece], returns: type[Any]) -> Iterator[Outcome[Any]]:
+        for number, piece in enumerate(pieces):
+            self.asked += 1
+            if self.fails(number):
+                failure: RidgelineError = TargetFailed("an operator that runs", found="one that does not", remedy="none")
+                yield Outcome(number, None, failure)
+                continue
+            yield Outcome(number, answer(piece, self.busy(number)), None)
+
+
+def answer(piece: Piece, busy: bool = False) -> BlockTime:
+    work, copies = piece.arguments["work"], piece.arguments["copies"]
+    if work.kind == "call":
+        total = CALL_S + 2 * copies * IDLE_S
+        return timed(work, copies, copies, total, busy)
+    placed = msgspec.structs.replace(work, reuse_bytes=1e6 * copies, age_bytes=1e6)
+    return timed(placed, copies, copies, CALL_S + copies * (IDLE_S + seconds_of(placed)), busy)
+
+
+def timed(work: Workload, copies: int, idle: int, total: float, busy: bool) -> BlockTime:
+    total *= 2.0 if busy else 1.0
+    return BlockTime(
+        work=work, copies=copies, idle=idle, least_s=total, lower_s=total, median_s=total, upper_s=total, samples=9,
+        quiet_flop_per_s=USUAL * (0.5 if busy else 1.0),
+    )  # fmt: skip
+
+
+def head(**changed: Any) -> Head:
+    return Head(**{"machine": "m", "fingerprint": "f", "software": {"onnxruntime": "1"}, "threads": 0, "seed": 0, "started": "2026-01-01", **changed})
+
+
+def test_the_operator_is_what_calls_and_idle_operators_leave(tmp_path: Path) -> None:
+    """Every row of the table is the formula's latency, though blocks hold calls, idle operators and copies."""
+    found = collect(str(tmp_path / "t.json"), seconds=1.0, executor=Machine())
+    assert len(found) > 50
+    for index in range(len(found)):
+        work = found.workload(index)
+        if work.kind == "call":
+            assert found.latency_s.values[index] == pytest.approx(CALL_S + work.sizes["nodes"] * IDLE_S)
+        else:
+            assert found.latency_s.values[index] == pytest.approx(seconds_of(work), rel=1e-6)
+
+
+def test_the_file_is_the_table(tmp_path: Path) -> None:
+    found = collect(str(tmp_path / "t.json"), seconds=0.3, executor=Machine())
+    kept = decode((tmp_path / "t.json").read_bytes(), LatencyTable)
+    assert kept == found and kept.devices == (found.devices[0],)
+
+
+def test_rows_beside_a_neighbour_are_left_out_and_said(tmp_path: Path) -> None:
+    found = collect(str(tmp_path / "t.json"), seconds=1.0, executor=Machine(busy=lambda number: number % 4 == 1))
+    for index in range(len(found)):
+        work = found.workload(index)
+        if work.kind != "call":
+            assert found.latency_s.values[index] == pytest.approx(seconds_of(work), rel=1e-6)
+    (why,) = found.excluded
+    assert "another process" in why.reason and why.events > 10 and why.first.startswith("t.json row ")
+
+
+def test_what_does_not_run_is_said(tmp_path: Path) -> None:
+    found = collect(str(tmp_path / "t.json"), seconds=0.3, executor=Machine(fails=lambda number: number % 5 == 2))
+    assert any("did not run" in each.reason for each in found.excluded)
+
+
+def test_going_on_measures_nothing_twice(tmp_path: Path) -> None:
+    """Interrupted in the middle, cut in the last line: what stood stays, the design goes on behind it."""
+    out = tmp_path / "t.json"
+    machine = Machine(busy=interrupting(60))
+    with pytest.raises(KeyboardInterrupt):
+        collect(str(out), seconds=600.0, executor=machine)
+    rows = out.with_name("t.json.rows")
+    before = rows.read_bytes()
+    assert before.count(b"\n") == 61 and len(decode(out.read_bytes(), LatencyTable)) == 60
+    rows.write_bytes(before + b'{"form":"soft')
+    spent = sum(msgspec.json.decode(line)["spent_s"] for line in before.splitlines()[1:])
+    collect(str(out), seconds=spent + 0.5, resume=True, executor=Machine())
+    after = rows.read_bytes()
+    assert after.startswith(before)
+    numbers = [msgspec.json.decode(line)["number"] for line in after.splitlines()[1:]]
+    assert len(numbers) > 60 and len(set(numbers[:120])) == len(numbers[:120])
+
+
+def interrupting(at: int) -> Callable[[int], bool]:
+    def busy(number: int) -> bool:
+        if number == at:
+            raise KeyboardInterrupt
+        return False
+
+    return busy
+
+
+def test_rows_that_are_there_are_not_begun_again(tmp_path: Path) -> None:
+    out = str(tmp_path / "t.json")
+    collect(out, seconds=0.1, executor=Machine())
+    with pytest.raises(UsageError, match="--resume"):
+        collect(out, seconds=0.1, executor=Machine())
+
+
+@pytest.mark.parametrize("changed", [{"fingerprint": "other"}, {"seed": 3}, {"threads": 1}, {"software": {"onnxruntime": "2"}}])
+def test_another_machine_does_not_go_on(tmp_path: Path, changed: dict[str, Any]) -> None:
+    path = str(tmp_path / "rows")
+    Journal(path, head(), resume=False).close()
+    with pytest.raises(UsageError, match=next(iter(changed))):
+        Journal(path, head(**changed), resume=True)
+
+
+@pytest.mark.parametrize("content", [b"\x00\x01\n", b"[]\n", b'{"schema":"ridgeline.collecting/9"}\n', b"\xff\xfe\n", b"{}\n{}\n", b"no line"])
+def test_what_is_no_journal_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "rows"
+    path.write_bytes(content)
+    with pytest.raises(ReadError):
+        Journal(str(path), head(), resume=True)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("out", ["", "missing/t.json", "."])
+def test_a_table_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path, out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    machine = Machine()
+    with pytest.raises(UsageError):
+        collect(out or str(tmp_path), seconds=1.0, executor=machine)
+    assert machine.asked == 0
+
+
+def test_calls_by_hand() -> None:
+    rows = [Measured(form="call", number=place, spent_s=0.0, block=timed(Workload(kind="call", sizes={"nodes": 2 * copies}), copies, copies, total, False))
+            for place, (copies, total) in enumerate([(1, 5e-6), (10, 14e-6), (20, 24e-6)])]  # fmt: skip
+    found = around(rows)
+    assert found.idle_s == pytest.approx(0.5e-6) and found.call_s == pytest.approx(4e-6)
+    relu = timed(Workload(kind="elementwise", variant="Relu", sizes={"elements": 4}), 10, 10, 39e-6, False)
+    assert operator_s(Measured(form="", number=0, spent_s=0.0, block=relu), found) == pytest.approx(3e-6)
+
+
+def test_where_it_errs_is_asked_after_the_even_part() -> None:
+    """Beyond the even part of the time the plan draws from forms by their errors, from what was measured by then."""
+    rows: list[Measured] = []
+    part = 0.0
+    forms: list[str] = []
+    for number, each in enumerate(itertools.islice(plan(rows, 0, lambda: part), 700)):
+        piece = Piece("", {"work": each.work, "copies": each.copies})
+        time = answer(piece)
+        noise = 1.0 + (3.0 * ((number * 7) % 5) if each.form == "softmax" else 0.0)
+        rows.append(Measured(form=each.form, number=each.number, spent_s=0.0, block=msgspec.structs.replace(time, median_s=time.median_s * noise)))
+        forms.append(each.form)
+        if number == 400:
+            part = 0.7
+    errors = {form: float(np.mean([error for _, error in known])) for form, known in errors_left_out(rows[:400]).items() if len(known) > 8}
+    assert max(errors, key=errors.__getitem__) == "softmax"
+    assert forms[402:].count("softmax") / 298 > 3 * forms[:400].count("softmax") / 400
+
+
+def test_blocks_differ_in_what_they_touch() -> None:
+    """Weights and inputs come from near and far, so that a model can tell what that costs; the same number gives the same block."""
+    blocks = [asked(form, number, work, 0) for number, (form, work) in enumerate(itertools.islice(first(0), 600))]
+    found = [each for each in blocks if each is not None and each.form == "product"]
+    assert asked(found[0].form, found[0].number, found[0].work, 0) == found[0]
+    assert {each.fresh for each in found} == {True, False}
+    assert len({each.copies for each in found}) > 5
+    assert all(2 <= each.copies <= 24 for each in found)
+
+
+def test_a_row_of_a_table_is_a_block_s_operator() -> None:
+    """From a real block to a row and back, with the distances that it has there."""
+    pytest.importorskip("onnx", reason="onnx, which makes the models, is not installed")
+    work = Workload(kind="pooling", variant="MaxPool", layout="NCHWc", sizes={"n": 1, "c": 16, "h": 8, "w": 8, "p": 4, "q": 4, "r": 2, "s": 2})
+    made = block(work, 4)
+    rows = [Measured(form="pooling", number=0, spent_s=0.0, block=timed(made.work, 4, 4, 1e-4, False))]
+    found = table(head(), rows, "t")
+    assert found.workload(0) == made.work
