@@ -12,7 +12,6 @@ import pytest
 from onnx import helper
 
 from ridgeline.cli import main
-from ridgeline.cli.explain import explain
 from ridgeline.core import Device, OperatorList, PlannedOperator, PredictionReport, Workload
 from ridgeline.core.documents import decode, encode
 from support.onnx_models import model, tensor, zeros
@@ -233,9 +232,9 @@ def test_numbers_are_finite_for_a_huge_batch(run: Call, network: str) -> None:
 
 def test_explain_alone(capfd: pytest.CaptureFixture[str], network: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    assert explain.main([network, "--device", "cpu.json", "--quiet"], standalone_mode=False) == 0
+    assert main(["model", "explain", network, "--device", "cpu.json", "--quiet"]) == 0
     assert "next ceiling" in capfd.readouterr().out
-    assert explain.main([network, "--device", "cpu.json", "--quiet", "--json"], standalone_mode=False) == 0
+    assert main(["model", "explain", network, "--device", "cpu.json", "--quiet", "--json"]) == 0
     plain = json.loads(capfd.readouterr().out)
     assert plain["schema"] == "ridgeline.explain/1"
     assert plain["cases"][0]["explanation"]["dominant"]
