@@ -309,6 +309,24 @@ def test_a_correction_beyond_the_peak_is_cut_there() -> None:
     assert any("cut there" in reason for reason in found.out_of_range)
 
 
+def test_ends_that_run_away_end_where_the_formulas_are_believed() -> None:
+    class Lost(Twice):
+        def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Answer:
+            found = super().correct(workloads, estimates, device)
+            return found._replace(low=found.low - 20, high=found.high + 20)
+
+    plain, lost = of_chain(), of_chain(known=Knowledge(operators=Lost()))
+    assert lost.latency_s.high < 10 * plain.latency_s.value
+    assert lost.latency_s.low > plain.latency_s.value / 10
+
+
+def test_the_call_of_a_runtime_is_counted_once() -> None:
+    asked = predicted(plan_of_graph(chain(3), "onnxruntime", made=True, batch=1), cpu())
+    rules = predicted(plan_of_graph(chain(3), "onnxruntime", block=0, batch=1), cpu())
+    assert any(each.kind == "call" for each in asked.operators)
+    assert asked.latency_s.value == pytest.approx(rules.latency_s.value, rel=0.15)
+
+
 def test_a_model_of_gpus_answers_for_gpus() -> None:
     empty = GpuModel(sheets={}, experts={})
     found = of_chain(device=find("a100 sxm 80gb"), known=Knowledge(gpus=empty))
