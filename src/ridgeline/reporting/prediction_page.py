@@ -77,14 +77,14 @@ def _devices(report: PredictionReport) -> Table:
         Column(title="energy", right=True, weight=5), Column(title="memory", right=True, weight=10),
         Column(title="USD a million", right=True, weight=11), Column(title="by", weight=4),
     )  # fmt: skip
-    rows = tuple(_device_row(each) for each in report.predictions)
+    rows = tuple(_device_row(each, _case(each, report)) for each in report.predictions)
     return Table(caption="one call on each device; brackets are the interval", columns=columns, rows=rows)
 
 
-def _device_row(each: Prediction) -> tuple[Cell, ...]:
+def _device_row(each: Prediction, case: str) -> tuple[Cell, ...]:
     cost = each.cost_per_million
     return (
-        words(each.device), count(each.batch, "no axis of the inputs says it"), words(each.precision), quantity(each.latency_s),
+        words(case), count(each.batch, "no axis of the inputs says it"), words(each.precision), quantity(each.latency_s),
         _plain(each.throughput_per_s.value if each.throughput_per_s else None), words(each.bound),
         share(each.peak_share.value if each.peak_share else None), share(each.bandwidth_share.value if each.bandwidth_share else None),
         number(each.energy_j.value if each.energy_j else None, "J", reason=_known(each, "energy_j")),

@@ -244,6 +244,16 @@ def test_functions_cost_more_than_sums() -> None:
     assert one(msgspec.structs.replace(work, variant="Gelu")).compute_s[0] > one(work).compute_s[0]
 
 
+def test_a_systolic_array_wants_its_rows_and_columns_full_and_weights_that_are_used() -> None:
+    tpu = find("tpu v6e")  # arrays of 256 × 256
+    full = one(Workload(kind="gemm", sizes={"m": 1024, "n": 1024, "k": 1024}, precision="bf16"), tpu)
+    narrow = one(Workload(kind="gemm", sizes={"m": 1024, "n": 64, "k": 1024}, precision="bf16"), tpu)
+    few = one(Workload(kind="gemm", sizes={"m": 64, "n": 1024, "k": 1024}, precision="bf16"), tpu)
+    assert full.occupancy[0] == 1.0
+    assert narrow.occupancy[0] == pytest.approx(64 / 256)
+    assert few.occupancy[0] == pytest.approx(64 / 256)
+
+
 # ── what is refused or flagged ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -2,7 +2,7 @@
 
     GPU       2·batch·⌈m/tₘ⌉tₘ·⌈n/tₙ⌉tₙ·k ÷ (peak × reached × tile's efficiency × waves' utilisation): the best tile of a few, k split if they are few
     CPU       FLOP ÷ (peak × reached × share of the lanes × share of the threads)
-    NPU       the same with rows and columns of its array in place of lanes
+    NPU       FLOP ÷ (peak × reached × units of its array that have work × rows that stream ÷ the longer of those and the loading of weights)
 
 This module decides utilisation; peaks come from `roofs`. Sources: `model.analytic.quantisation` (tiles, waves, lanes), NVIDIA, "Matrix multiplication
 background", DA-08101 (both quantisations).
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from ridgeline.core import KernelParameters, OutOfRange
 
+from ..npu.shapes import gemm
+from ..npu.systolic import SystolicArray, folds
 from .asked import BY_ROW, Asked, Product
 from .assumed import assumed
 from .roofs import Peak, Roofs
@@ -30,6 +32,8 @@ Floats = NDArray[np.float64]
 _SPLIT_K, _MOST_SPLITS = 256.0, 16.0
 #: Rows of a register block of a CPU kernel, and outputs below which another thread is not started.
 _REGISTER_ROWS, _ITEMS_PER_THREAD = 4.0, 512.0
+#: Architectures whose array has outputs on one side and a dot product on the other.
+_OUTPUT_ARRAYS = "Ethos"
 #: Elements of one thread of a GPU's stream kernel, and threads of its work-groups; rows have a work-group each.
 _PER_THREAD, _GROUP = 4.0, 128.0
 
@@ -179,10 +183,24 @@ def _vectors(p: Product, roofs: Roofs, kernel: KernelParameters | None) -> tuple
 
 
 def _array(p: Product, roofs: Roofs) -> tuple[Floats, Floats]:
-    arrays = roofs.device.mac_arrays
+    """Of an array that keeps weights and lets rows stream through: the units that have work, while the weights of the next pass take a cycle a row.
+
+    An array whose rows are outputs and whose columns are one dot product (Ethos-U) is filled the other way round and loads nothing between.
+    """
+    arrays, one = roofs.device.mac_arrays, np.ones_like(p.m)
     if not arrays:
-        return np.ones_like(p.m), np.ones_like(p.m)
+        return one, one
     array = max(arrays, key=lambda each: each.rows * each.columns * each.count)
-    across = np.where(p.vector, p.n * p.batch, p.n)
-    used = across / (np.ceil(across / array.rows) * array.rows) * p.k / (np.ceil(p.k / array.columns) * array.columns)
-    return used, np.asarray(used, np.float64)
+    if roofs.device.architecture.startswith(_OUTPUT_ARRAYS):
+        used = p.n / (np.ceil(p.n / array.rows) * array.rows) * p.k / (np.ceil(p.k / array.columns) * array.columns)
+    else:
+        products = gemm(_whole(p.m), _whole(p.n), _whole(p.k))
+        cut = folds(SystolicArray(rows=array.rows, columns=array.columns, dataflow="weight"), products)
+        used = cut.mapped * p.m / np.maximum(p.m, array.rows)
+    # What has no reuse runs beside the array.
+    used = np.where(p.vector, 1.0, used)
+    return used, used
+
+
+def _whole(sizes: Floats) -> NDArray[np.int64]:
+    return np.maximum(1, np.rint(sizes)).astype(np.int64)
