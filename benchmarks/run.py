@@ -30,6 +30,7 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "model-gpus": ("model/neusight.py", [], []),
     # Five minutes for an architecture left out and the frontier, half an hour for all; need the recordings, and pyarrow.
     "model-serving-kernels": ("model/aiconfigurator.py", ["devices", "frontier"], []),
+    "model-predict-speed": ("model/predict_speed.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     # Six minutes, or an hour with the rows that there are.
     "model-operators": ("model/operators.py", ["--rows", "700"], ["--rows", "3000"]),
     "model-serving-layers": ("model/vidur.py", [], []),

@@ -17,6 +17,7 @@ _HOMES = {
     "doctor": "ridgeline.flows.doctor",
     "gate": "ridgeline.flows.gate",
     "history": "ridgeline.flows.history",
+    "predict": "ridgeline.flows.predict",
     "probe": "ridgeline.flows.probe",
     "read": "ridgeline.flows.read",
     "stage": "ridgeline.measurement.stages.stage",
@@ -28,6 +29,7 @@ _HOMES = {
     "Facts": "ridgeline.core",
     "GateReport": "ridgeline.core",
     "HistoryReport": "ridgeline.core",
+    "PredictionReport": "ridgeline.core",
     "Quantity": "ridgeline.core",
     "ReadReport": "ridgeline.core",
     "RidgelineError": "ridgeline.core",
@@ -35,8 +37,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "ReadReport",
-    "RidgelineError", "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "read", "stage",
+    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "PredictionReport", "Quantity",
+    "ReadReport", "RidgelineError", "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "predict", "probe", "read",
+    "stage",
 ]  # fmt: skip
 
 

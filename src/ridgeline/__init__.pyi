@@ -6,6 +6,7 @@ from .core import Diagnosis as Diagnosis
 from .core import Facts as Facts
 from .core import GateReport as GateReport
 from .core import HistoryReport as HistoryReport
+from .core import PredictionReport as PredictionReport
 from .core import Quantity as Quantity
 from .core import ReadReport as ReadReport
 from .core import RidgelineError as RidgelineError
@@ -16,13 +17,15 @@ from .flows.diagnose import diagnose as diagnose
 from .flows.doctor import doctor as doctor
 from .flows.gate import gate as gate
 from .flows.history import history as history
+from .flows.predict import predict as predict
 from .flows.probe import probe as probe
 from .flows.read import read as read
 from .measurement.stages.stage import stage as stage
 
 __all__ = [
-    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "Quantity", "ReadReport",
-    "RidgelineError", "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "probe", "read", "stage",
+    "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "PredictionReport", "Quantity",
+    "ReadReport", "RidgelineError", "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "predict", "probe", "read",
+    "stage",
 ]  # fmt: skip
 
 __version__: str

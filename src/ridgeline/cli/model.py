@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from .explain import explain
 from .model_calibrate import calibrate
+from .model_collect import collect
 from .model_train import train
 from .model_validate import validate
 
@@ -13,8 +15,9 @@ __all__ = ["model"]
 
 @click.group(epilog="Each of them takes --json.")
 def model() -> None:
-    """Train a performance model on measured latencies, hold it against rows it has not seen, and correct it in use."""
+    """Measure this machine's operators, train a performance model on measured latencies, hold it against rows it has not seen,
+    correct it in use, and explain what it predicts."""
 
 
-for command in (train, validate, calibrate):
+for command in (collect, train, validate, calibrate, explain):
     model.add_command(command)

@@ -83,8 +83,9 @@ def _options() -> list[Callable[[F], F]]:
 def predict(model: str, **given: Any) -> int:
     """Say what a call of MODEL takes on devices that need not be here: time and its parts, rates, power, memory, cost.
 
-    MODEL is model.onnx, model.tflite, or a list of operators (operators.json, see docs/predict.md). Nothing is run: the numbers come from data
-    sheets or a probe, formulas, and trained models where they are given. Each has an interval, where it comes from, and why it may be wrong.
+    MODEL is model.onnx, model.tflite, a list of operators (operators.json, see docs/predict.md), or file.py:function, which runs a model of PyTorch
+    and is called twice to record it. Nothing is timed: the numbers come from data sheets or a probe, formulas, and trained models where they are
+    given. Each has an interval, where it comes from, and why it may be wrong.
     """
     check_common(given)
     emit_report(predicted_report(model, given, explain=given["explain"]), given)

@@ -25,22 +25,22 @@ __all__ = ["collect"]
 
 Report = Callable[[str, float | None], None]
 
-_BLOCK_BUDGET_S = 0.06
+_BLOCK_BUDGET_S = 0.03
 _LIMIT_S = 120.0
 _SHARE_OF_MEMORY = 0.5
 _LIBRARIES = ("numpy", "onnx", "onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino")
 
 
 def collect(
-    out: str, *, seconds: float = 1200.0, seed: int = 0, threads: int = 0, resume: bool = False, report: Report | None = None,
-    executor: Executor | None = None,
+    out: str, *, seconds: float = 1200.0, seed: int = 0, threads: int = 0, resume: bool = False, again: bool = False,
+    report: Report | None = None, executor: Executor | None = None,
 ) -> LatencyTable:  # fmt: skip
     """Measure for so long, all sessions together.
 
     Args:
         out: file of the table; rows stand beside it in `out` + ".rows" while they come.
         seconds: wall time in all; seed: of the design; threads: of the runtime, 0 for its own choice.
-        resume: go on with the rows that there are.
+        resume: go on with the rows that there are; again: begin anew although there are some.
         report: told what is going on and the part done.
         executor: that runs the blocks, one after the other; a process of this machine if not given.
 
@@ -59,6 +59,8 @@ def collect(
         machine=name, fingerprint=machine.fingerprint, software=software_versions(_LIBRARIES), threads=threads, seed=seed,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
+    if again and os.path.isfile(f"{out}.rows"):
+        os.unlink(f"{out}.rows")
     with Journal(f"{out}.rows", head, resume=resume) as journal:
         try:
             if executor is not None:

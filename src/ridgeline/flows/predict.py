@@ -33,7 +33,7 @@ from ridgeline.model.graphs.predicting import Knowledge, Question, predicted
 from ridgeline.model.graphs.tasks import Plan, plan_of_graph, plan_of_list
 
 from .predicting.devices import devices_of
-from .predicting.loading import Loaded, load_model, read_operators
+from .predicting.loading import FORMATS, Loaded, load_model, read_operators, record_call
 from .predicting.trained import knowledge_of
 
 __all__ = ["predict"]
@@ -52,7 +52,8 @@ def predict(
     """What one call of a model takes on each device, in SI units.
 
     Args:
-        model: path of an ONNX or TFLite model, or of a list of operators (`ridgeline.operators/1`).
+        model: path of an ONNX or TFLite model or of a list of operators (`ridgeline.operators/1`), or `file.py:function`, which is run to record what
+            it asks of PyTorch.
         devices: names of the catalogue, files, `host` for this machine, or devices.
         batches: items of a call, one prediction each; the model's own if none is given.
         shapes: input → shape, or open axis → (size,).
@@ -72,7 +73,7 @@ def predict(
     found = devices_of(devices, say)
     say(f"reading {model}", None)
     plans = _Plans(model, shapes, runtime)
-    cautions = [*plans.cautions, *_without_training(known)]
+    cautions = [*plans.cautions, *_without_training(known), *_of_another_kind(known, found)]
     prices = Prices(price_per_hour, price_per_kwh)
     predictions: list[Prediction] = []
     refused: list[OutOfRange] = []
@@ -114,6 +115,14 @@ def _without_training(known: Knowledge) -> tuple[Caution, ...]:
     return (Caution(code="analytic", message=message, effect="differences under a factor of two between devices are not told apart"),)
 
 
+def _of_another_kind(known: Knowledge, devices: Sequence[Device]) -> tuple[Caution, ...]:
+    others = [device.name for device in devices if device.kind != "gpu"]
+    if known.gpus is None or not others:
+        return ()
+    message = f"the trained model of GPU operators knows nothing of {', '.join(others)}"
+    return (Caution(code="another-kind", message=message, effect="formulas alone answer there, unless another model was given"),)
+
+
 class _Plans:
     """Plans of one model by runtime, each made once."""
 
@@ -127,6 +136,11 @@ class _Plans:
             if shapes:
                 raise UsageError("no --shape beside a list of operators", found=", ".join(shapes), remedy="write the sizes into the list")
             self._listed = plan_of_list(read_operators(model))
+        elif _is_function(model):
+            if shapes or runtime not in (None, "torch"):
+                found = f"--runtime {runtime}" if runtime not in (None, "torch") else "--shape"
+                raise UsageError("neither --shape nor another runtime beside a function", found=found, remedy="export it, and give model.onnx")
+            self._listed = record_call(model)
         else:
             self._loaded = load_model(model, shapes)
         self.cautions = self._loaded.cautions if self._loaded is not None else ()
@@ -168,6 +182,11 @@ class _Plans:
             self.later.append(Caution(code="rules", message=message, effect="they are told by rules instead"))
             return None
         return plan_of_graph(graph, "onnxruntime", made=True, batch=loaded.batch)
+
+
+def _is_function(text: str) -> bool:
+    """`file.py:function` or `package.module:function`; a file is never one."""
+    return ":" in text and not Path(text).exists() and Path(text).suffix.lower() not in FORMATS
 
 
 def _is_here(device: Device) -> bool:

@@ -44,6 +44,7 @@ class Plan:
         at_least: take this many even when the budget is spent.
         sentinel_every_s: seconds between sentinels.
         keep_every_s: seconds between hand-overs of what has been taken so far.
+        batched: whether calls are also timed many at once, after the samples.
     """
 
     budget_s: float = 8.0
@@ -51,6 +52,7 @@ class Plan:
     at_least: int = 3
     sentinel_every_s: float = 0.7
     keep_every_s: float = 2.0
+    batched: bool = True
 
 
 @dataclass(kw_only=True)
@@ -102,7 +104,7 @@ def measure(
     typical_s = float(np.median(warm.seconds[-max(3, len(warm.seconds) // 3) :])) if warm.seconds else 0.0
     inner = _inner(typical_s, timer_s)
     samples, sentinel_runs = _sample(call, synchronise, plan, inner, elapsed, clock, sentinel, report, keep, timer_s)
-    batched = _batched(call, synchronise, clock, typical_s, min(1.0, plan.budget_s / 5))
+    batched = _batched(call, synchronise, clock, typical_s, min(1.0, plan.budget_s / 5)) if plan.batched else None
     wall = samples.wall_s.values
     return GroundTruthResult(
         samples=samples,

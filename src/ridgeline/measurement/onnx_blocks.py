@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -64,7 +65,7 @@ def time_block(work: Workload, copies: int, fresh: bool, budget_s: float, thread
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = threads
     options.log_severity_level = 4
-    session = runtime.InferenceSession(made.model, options, providers=["CPUExecutionProvider"])
+    session: Any = runtime.InferenceSession(made.model, options, providers=["CPUExecutionProvider"])
     bound = session.io_binding()
     for name, value in made.feeds.items():
         bound.bind_ortvalue_input(name, runtime.OrtValue.ortvalue_from_numpy(value))
@@ -75,10 +76,11 @@ def time_block(work: Workload, copies: int, fresh: bool, budget_s: float, thread
         session.run_with_iobinding(bound)
 
     call()
-    result = measure(call, plan=Plan(budget_s=budget_s, at_least=5))
+    result = measure(call, plan=Plan(budget_s=budget_s, at_least=5, samples=400, batched=False))
     wall = np.asarray(result.samples.wall_s.values, np.float64)
     least, lower, median, upper = (float(value) for value in np.quantile(wall, (0.0, 0.25, 0.5, 0.75)))
-    del session, bound
+    # Its threads spin until it is gone.
+    session = bound = None
     gc.collect()
     return BlockTime(
         work=made.work, copies=made.copies, idle=made.idle, least_s=least, lower_s=lower, median_s=median, upper_s=upper, samples=len(wall),

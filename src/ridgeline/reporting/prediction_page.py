@@ -6,11 +6,11 @@ The headline names the fastest device with its interval, and says when the inter
 from __future__ import annotations
 
 from ridgeline.core import OperatorPrediction, Prediction, PredictionReport
-from ridgeline.core.units import format_quantity, format_share
+from ridgeline.core.units import format_share
 
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Section, Table, count, missing, number, quantity, share, words
 
-__all__ = ["MOST_OPERATORS", "prediction_page"]
+__all__ = ["MOST_OPERATORS", "explanation_page", "prediction_page"]
 
 #: Operators of a device that are shown; the rest is in `--json`.
 MOST_OPERATORS = 10
@@ -31,6 +31,12 @@ def prediction_page(report: PredictionReport, *, most: int = MOST_OPERATORS) -> 
         warned = [f"{each.message}{f' ({each.effect})' if each.effect else ''}" for each in report.warnings]
         sections.append(Section(title="Warnings", blocks=(_items(tuple(warned)),)))
     return Page(title=f"ridgeline predict {report.model}", headline=_headline(report), tone="unsure", sections=(*sections, *doubts))
+
+
+def explanation_page(report: PredictionReport) -> Page:
+    """Why each prediction is what it is, without the rest of it."""
+    sections = tuple(Section(title=_case(each, report), blocks=_explanation(each)) for each in report.predictions if each.explanation is not None)
+    return Page(title=f"ridgeline model explain {report.model}", headline=_headline(report), tone="unsure", sections=sections)
 
 
 def _headline(report: PredictionReport) -> str:
@@ -71,14 +77,14 @@ def _devices(report: PredictionReport) -> Table:
         Column(title="energy", right=True, weight=5), Column(title="memory", right=True, weight=10),
         Column(title="USD a million", right=True, weight=11), Column(title="by", weight=4),
     )  # fmt: skip
-    rows = tuple(_device_row(each) for each in report.predictions)
+    rows = tuple(_device_row(each, _case(each, report)) for each in report.predictions)
     return Table(caption="one call on each device; brackets are the interval", columns=columns, rows=rows)
 
 
-def _device_row(each: Prediction) -> tuple[Cell, ...]:
+def _device_row(each: Prediction, case: str) -> tuple[Cell, ...]:
     cost = each.cost_per_million
     return (
-        words(each.device), count(each.batch, "no axis of the inputs says it"), words(each.precision), quantity(each.latency_s),
+        words(case), count(each.batch, "no axis of the inputs says it"), words(each.precision), quantity(each.latency_s),
         _plain(each.throughput_per_s.value if each.throughput_per_s else None), words(each.bound),
         share(each.peak_share.value if each.peak_share else None), share(each.bandwidth_share.value if each.bandwidth_share else None),
         number(each.energy_j.value if each.energy_j else None, "J", reason=_known(each, "energy_j")),
@@ -88,7 +94,9 @@ def _device_row(each: Prediction) -> tuple[Cell, ...]:
 
 
 def _plain(value: float | None) -> Cell:
-    return words(f"{value:.3g}" if value is not None and value < 1e5 else format_quantity(value, "count") if value is not None else "")
+    if value is None:
+        return missing(_NO_REASON)
+    return words(f"{value:.3g}" if value < 100 else f"{value:.0f}")
 
 
 def _split(report: PredictionReport) -> Table:

@@ -16,13 +16,16 @@ import msgspec
 from ridgeline.core import Caution, Graph, OperatorList, ReadError, UsageError
 from ridgeline.core.documents import decode
 from ridgeline.machine import Limits, Worker, read_machine
+from ridgeline.model.graphs.tasks import Plan
+from ridgeline.targets.spec import TargetSpec
 
-__all__ = ["Loaded", "load_model", "read_graph_here", "read_operators"]
+__all__ = ["FORMATS", "Loaded", "load_model", "plan_here", "read_graph_here", "read_operators", "record_call"]
 
 _LONGEST_S = 300.0
 _SHARE_OF_MEMORY = 0.5
 #: A list of operators is a page of text.
 _MOST_BYTES = 16 * 2**20
+#: What a model file's name ends in.
 FORMATS = {".onnx": "onnx", ".tflite": "tflite"}
 
 
@@ -55,8 +58,8 @@ def load_model(path: str, shapes: Mapping[str, tuple[int, ...]] | None = None) -
     """
     kind = FORMATS.get(Path(path).suffix.lower())
     if kind is None:
-        remedy = "export a PyTorch module with torch.onnx.export, and give that file"
-        raise UsageError("model.onnx, model.tflite, or operators.json", found=repr(path), remedy=remedy)
+        remedy = "name a file of one of these kinds, or the function that runs a model of PyTorch"
+        raise UsageError("model.onnx, model.tflite, operators.json, or file.py:function", found=repr(path), remedy=remedy)
     if not os.path.isfile(path):
         raise ReadError("a model file", found=f"{path}: {'not a file' if os.path.exists(path) else 'no such file'}", remedy="check the path")
     allowed = Limits(wall_s=_LONGEST_S, memory_bytes=int(_SHARE_OF_MEMORY * read_machine().memory_bytes))
@@ -128,6 +131,33 @@ def _tflite(path: str, shapes: dict[str, list[int]]) -> Loaded:
 
     found = graph(path, {name: tuple(sizes) for name, sizes in shapes.items()})
     return Loaded(graph=found, format="tflite", batch=_batch(found), shapes={name: list(sizes) for name, sizes in shapes.items()})
+
+
+def record_call(target: str) -> Plan:
+    """The plan of a function that computes with PyTorch: it is run in a process of its own, once to start and once to be recorded.
+
+    Raises:
+        UsageError, ReadError: no such function. BackendUnavailable: PyTorch is not installed. TargetFailed: the function failed or took too long.
+        OutOfRange: it does nothing with PyTorch.
+    """
+    from ridgeline.targets import parse_target
+
+    spec = parse_target(target)
+    if spec.kind != "python":
+        raise UsageError("a function that runs a model of PyTorch", found=f"{target}, which is of kind {spec.kind}", remedy="give file.py:function")
+    allowed = Limits(wall_s=_LONGEST_S, memory_bytes=int(_SHARE_OF_MEMORY * read_machine().memory_bytes))
+    with Worker(limits=allowed) as worker:
+        return worker.call("ridgeline.flows.predicting.loading:plan_here", {"spec": spec}, Plan)
+
+
+def plan_here(spec: TargetSpec) -> Plan:
+    """As `record_call`, in this process; a plan counts in SI units."""
+    from ridgeline.model.graphs.recorded import plan_of_record
+    from ridgeline.targets import prepare
+    from ridgeline.work.torch import record
+
+    prepared = prepare(spec)
+    return plan_of_record(record(prepared.call), spec.name)
 
 
 def read_operators(path: str) -> OperatorList:

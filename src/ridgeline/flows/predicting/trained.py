@@ -14,6 +14,7 @@ import msgspec
 from ridgeline.core import ReadError, UsageError
 from ridgeline.core.documents import decode
 from ridgeline.model.graphs.predicting import Knowledge
+from ridgeline.model.operators.assumed import assumed
 
 __all__ = ["knowledge_of"]
 
@@ -64,4 +65,8 @@ def _read(path: str) -> tuple[str, Any]:
         raise ReadError(f"a trained model: {', '.join(_KINDS)}", found=f"{path}: schema {schema!r}", remedy="give another file")
     where, part = _KINDS[name]
     module, _, kind = where.partition(":")
-    return part, decode(data, getattr(import_module(module), kind))
+    model = decode(data, getattr(import_module(module), kind))
+    if part == "operators" and model.formulas != assumed().version:
+        found = f"{path}: of formulas {model.formulas or 'before they had a version'}, where these are {assumed().version}"
+        raise ReadError("a model that was trained on the estimates of these formulas", found=found, remedy="train it again from its rows")
+    return part, model

@@ -83,7 +83,8 @@ def _window(point: Point, taps: tuple[int, int], strides: Sequence[int]) -> dict
         rows, columns = -(-high // vertical), -(-wide // stride)
     else:
         rows, columns = (high - taps[0]) // vertical + 1, (wide - taps[1]) // stride + 1
-    if min(rows, columns) < 1 or taps[0] > high + taps[0] // 2 * 2 or taps[1] > wide + taps[1] // 2 * 2:
+    # Windows larger than the image are mostly padding: no model has them.
+    if min(rows, columns) < 1 or taps[0] > high or taps[1] > wide:
         raise _ImpossibleError
     return {"h": high, "w": wide, "p": rows, "q": columns, "r": taps[0], "s": taps[1]}
 
@@ -140,7 +141,7 @@ def _whole_convolution(name: str) -> Callable[[Point], Workload]:
 
 def _pooling(point: Point) -> Workload:
     taps = point.pick(2, 3, 3, 3, 5, 7)
-    window = _window(point, (taps, taps), (1, 2, 2, taps))
+    window = _window(point, (taps, taps), (1, 2, 2))
     variant, layout = point.pick("MaxPool", "MaxPool", "AveragePool"), point.pick("NCHWc", "NCHWc", "")
     channels = point.blocked(16, 1536) if layout else point.width(1, 1024)
     return _work("pooling", variant, layout, n=1, c=channels, **window)
@@ -176,12 +177,14 @@ def _gemm(point: Point) -> Workload:
 
 def _quantised_gemm(*names: str) -> Callable[[Point], Workload]:
     def made(point: Point) -> Workload:
-        name, rows, n, k = point.pick(*names), _rows(point), point.width(4, 4096), point.width(32, 4096)
-        four = name == "MatMulNBits"
-        work = _work("gemm", name, m=rows, n=n, k=max(32, k // 32 * 32) if four else k)
-        return Workload(kind="gemm", variant=name, sizes=work.sizes, weight_precision="int4") if four else work
+        return _work("gemm", point.pick(*names), m=_rows(point), n=point.width(8, 4096), k=point.width(32, 4096))
 
     return made
+
+
+def _four_bits(point: Point) -> Workload:
+    size = {"m": _rows(point), "n": point.width(64, 8192), "k": max(1, point.size(2, 256)) * 32}
+    return Workload(kind="gemm", variant="MatMulNBits", sizes=size, weight_precision="int4")
 
 
 def _recurrent(point: Point) -> Workload:
@@ -301,8 +304,8 @@ def _channel_norm(point: Point) -> Workload:
 
 def _reduction(point: Point) -> Workload:
     rows, columns = _grid(point)
-    name = point.pick("ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2", "ReduceMin", "ArgMax")
-    inner = point.pick(1, 1, point.size(1, 512))
+    name = point.pick("ReduceMean", "ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2", "ArgMax")
+    inner = point.pick(1, 1, 1, point.size(1, 512))
     return _work("reduction", name, rows=max(1, rows // inner) * inner, columns=columns, inner=inner)
 
 
@@ -323,7 +326,7 @@ FORMS: tuple[Form, ...] = (
     _form("quantised convolution", 2.5, _whole_convolution("QLinearConv")), _form("pooling", 2, _pooling), _form("product", 4, _matmul),
     _form("product of two results", 2.5, _changing), _form("fully connected", 3, _gemm),
     _form("integer product", 3, _quantised_gemm("MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul")),
-    _form("quantised product", 2, _quantised_gemm("QLinearMatMul", "QGemm")), _form("four-bit product", 1, _quantised_gemm("MatMulNBits")),
+    _form("quantised product", 2, _quantised_gemm("QLinearMatMul", "QGemm")), _form("four-bit product", 1, _four_bits),
     _form("recurrent", 1.5, _recurrent), _form("one operand", 3, _unary), _form("two operands", 4, _binary), _form("quantising", 1.5, _quantising),
     _form("transposition", 2.5, _transpose), _form("change of layout", 1.5, _reorder), _form("join", 1.5, _join), _form("cut", 1.5, _cut),
     _form("resize", 1, _resize), _form("look-up", 1, _gather), _form("softmax", 1.5, _softmax), _form("layer norm", 1.5, _layer_norm),

@@ -28,6 +28,8 @@ from .tasks import Plan
 __all__ = ["Knowledge", "Question", "predicted"]
 
 Floats = NDArray[np.float64]
+#: More operators than this share without a time would make the sum a number of something else.
+_MOST_MISSING = 0.1
 #: Formats that a device may have instead of the one asked for, in the order in which they are taken.
 _INSTEAD: tuple[Precision, ...] = ("bf16", "fp16", "fp8", "int8")
 
@@ -70,6 +72,10 @@ def predicted(plan: Plan, device: Device, question: Question | None = None, know
     tasks = [task for task in plan.tasks if task.work is not None]
     if not tasks:
         raise OutOfRange("a model of which at least one operator is known", found=f"{plan.name}: none is", remedy="bind its shapes with --shape")
+    if len(tasks) < (1 - _MOST_MISSING) * len(plan.tasks):
+        first = next(task for task in plan.tasks if task.work is None)
+        found = f"{len(plan.tasks) - len(tasks)} of {len(plan.tasks)} without, the first {first.name}: {first.reason}"
+        raise OutOfRange("a model of whose operators nearly all are known", found=found, remedy="bind its shapes with --shape")
     works = [task.work for task in tasks if task.work is not None]
     touched = _touched(plan, works)
     if touched:

@@ -64,21 +64,24 @@ def summed(plan: Plan, prices: Priced, repeats: Floats, under: Roofs, state: Sys
     below, above = _together(prices, repeats, prices.seconds - prices.low), _together(prices, repeats, prices.high - prices.seconds)
     launch_s, reasons = _launch(plan, under, state)
     whole = composed(prices.seconds, repeats, launch_s)
+    # Where the runtime's own call is among the tasks, that is what it takes.
+    call_s = 0.0 if any(task.kind == "call" for task in plan.tasks) else assumed().call_s[under.kind]
     parts = prices.parts
     least_s = float((parts.flop / parts.peak_flop_per_s * repeats).sum())
     low, high = max(busy_s - below, least_s), busy_s + above
     if whole.exposed_s > 0:
         spread = assumed().spread
         low, high = max(low, whole.host_s * spread["spec_low"]), max(high, whole.host_s * spread["spec_high"])
-    low, high = min(low, whole.seconds), max(high, whole.seconds)
+    seconds = whole.seconds + call_s
+    low, high = min(low, seconds), max(high + call_s * assumed().spread["spec_high"], seconds)
     product = np.array([task.work.kind in _PRODUCTS for task in plan.tasks if task.work is not None])
     terms = _terms(prices, repeats)
-    if whole.exposed_s > 0:
-        terms["overhead"] = terms.get("overhead", 0.0) + whole.exposed_s
+    if whole.exposed_s + call_s > 0:
+        terms["overhead"] = terms.get("overhead", 0.0) + whole.exposed_s + call_s
     return Summed(
-        seconds=whole.seconds, low=low, high=high, compute_s=_sum(parts.compute_s, repeats),
+        seconds=seconds, low=low, high=high, compute_s=_sum(parts.compute_s, repeats),
         memory_s={name: _sum(values, repeats) for name, values in parts.memory_s.items()},
-        overhead_s=_sum(parts.overhead_s, repeats) + whole.exposed_s, communication_s=_sum(parts.communication_s, repeats),
+        overhead_s=_sum(parts.overhead_s, repeats) + whole.exposed_s + call_s, communication_s=_sum(parts.communication_s, repeats),
         flop=_sum(parts.flop * product, repeats), peak_s=_sum(parts.flop * product / parts.peak_flop_per_s, repeats),
         traffic={name: _sum(values, repeats) for name, values in parts.traffic_bytes.items()},
         occupancy=float((parts.occupancy * each).sum() / busy_s) if busy_s else 0.0, terms=terms, operators_s=each, basis=_basis(prices, each),

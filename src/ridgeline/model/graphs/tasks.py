@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ridgeline.core import Graph, Op, OperatorList, OutOfRange, Precision, Tensor, Workload
+from ridgeline.core import Graph, Op, OperatorList, OutOfRange, Precision, Tensor, UsageError, Workload
 
 from ..analytic.memory import elementwise_in_place, peak_memory
 from ..families import FAMILIES, sizes_of
@@ -22,7 +22,7 @@ from .distances import ages
 from .fusion import fused
 from .workloads import Unknown, workload
 
-__all__ = ["Footprint", "Plan", "Task", "plan_of_graph", "plan_of_list"]
+__all__ = ["Footprint", "Plan", "Task", "plan_of_graph", "plan_of_list", "precision_of_tasks"]
 
 #: Precisions that a conversion of a model changes; whole numbers of indices stay.
 _CONVERTED = frozenset(("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8", "int4", "any"))
@@ -115,7 +115,7 @@ def plan_of_graph(graph: Graph, runtime: str, *, made: bool = False, block: int 
     count = len(reasons)
     if count > 3:
         reasons = [f"how often {count} operators run is not exact: it depends on branches or loops"]
-    return Plan(graph.name, tuple(tasks), batch, _precision(tasks), _footprint(graph), runtime, tuple(reasons))
+    return Plan(graph.name, tuple(tasks), batch, precision_of_tasks(tasks), _footprint(graph), runtime, tuple(reasons))
 
 
 def _aged(task: Task, age: float) -> Task:
@@ -141,7 +141,7 @@ def _unknown(found: Unknown, so: str) -> str:
     return f"{found.reason}: {so}"
 
 
-def _precision(tasks: Sequence[Task]) -> str:
+def precision_of_tasks(tasks: Sequence[Task]) -> str:
     """That of most of the multiply-adds, else of most elements."""
     by: dict[str, float] = {}
     for task in tasks:
@@ -156,7 +156,7 @@ def _footprint(graph: Graph) -> Footprint:
     """Of the graph before anything is joined: what is joined needs no more."""
     try:
         held = peak_memory(graph, in_place=elementwise_in_place)
-    except OutOfRange as error:
+    except (OutOfRange, UsageError) as error:
         constants = [tensor.size_bytes for tensor in graph.tensors if tensor.constant]
         weights = float(sum(size for size in constants if size is not None)) if None not in constants else None
         return Footprint(weights, None, f"{error.expected}: {error.found}")
@@ -174,4 +174,4 @@ def plan_of_list(listed: OperatorList) -> Plan:
     tasks = tuple(Task(each.name, each.workload.kind, each.workload, each.repeats) for each in listed.operators)
     held = [held_bytes(each.workload) for each in listed.operators]
     weights = sum(each.repeats * weight for each, (weight, _) in zip(listed.operators, held, strict=True))
-    return Plan(listed.name, tasks, listed.batch, _precision(tasks), Footprint(weights, max(live for _, live in held)), "operators")
+    return Plan(listed.name, tasks, listed.batch, precision_of_tasks(tasks), Footprint(weights, max(live for _, live in held)), "operators")

@@ -2,7 +2,7 @@
 
     GPU       2·batch·⌈m/tₘ⌉tₘ·⌈n/tₙ⌉tₙ·k ÷ (peak × reached × tile's efficiency × waves' utilisation): the best tile of a few, k split if they are few
     CPU       FLOP ÷ (peak × reached × share of the lanes × share of the threads)
-    NPU       the same with rows and columns of its array in place of lanes
+    NPU       FLOP ÷ (peak × reached × units of its array that have work × rows that stream ÷ the longer of those and the loading of weights)
 
 This module decides utilisation; peaks come from `roofs`. Sources: `model.analytic.quantisation` (tiles, waves, lanes), NVIDIA, "Matrix multiplication
 background", DA-08101 (both quantisations).
@@ -10,24 +10,30 @@ background", DA-08101 (both quantisations).
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import KernelParameters
+from ridgeline.core import KernelParameters, OutOfRange
 
+from ..npu.shapes import gemm
+from ..npu.systolic import SystolicArray, folds
 from .asked import BY_ROW, Asked, Product
 from .assumed import assumed
 from .roofs import Peak, Roofs
 
-__all__ = ["Arithmetic", "arithmetic"]
+__all__ = ["Arithmetic", "arithmetic", "unused"]
 
 Floats = NDArray[np.float64]
 #: Summed elements below which splitting a product does not pay.
 _SPLIT_K, _MOST_SPLITS = 256.0, 16.0
 #: Rows of a register block of a CPU kernel, and outputs below which another thread is not started.
 _REGISTER_ROWS, _ITEMS_PER_THREAD = 4.0, 512.0
+#: Architectures whose array has outputs on one side and a dot product on the other.
+_OUTPUT_ARRAYS = "Ethos"
 #: Elements of one thread of a GPU's stream kernel, and threads of its work-groups; rows have a work-group each.
 _PER_THREAD, _GROUP = 4.0, 128.0
 
@@ -47,19 +53,48 @@ def arithmetic(work: Asked, roofs: Roofs, peak: Peak, kernel: KernelParameters |
         work: of one family; kernel: a tile and split of matrix products that are set, else the best of a few.
     """
     lanes_s, busy = _lanes(work, roofs, peak)
+    resident = _resident(roofs, kernel)
     if work.product is None:
         on_lanes = np.full_like(work.flop, peak.vector)
         if work.kind != "recurrent":
-            return Arithmetic(lanes_s, busy, on_lanes)
+            return Arithmetic(lanes_s, busy * resident, on_lanes)
         gates_s = work.flop / (peak.vector * roofs.reached * assumed().share["recurrent"] * busy)
-        return Arithmetic(lanes_s + gates_s, busy, on_lanes)
+        return Arithmetic(lanes_s + gates_s, busy * resident, on_lanes)
     product = work.product
     used, busy = _used(product, roofs, kernel)
     # What has no reuse in registers cannot feed matrix units: it runs on the lanes, at the share that loads leave.
     peaks = np.where(product.vector, peak.vector, peak.matrix)
     reached = roofs.reached * np.where(product.vector, assumed().share["depthwise"], 1.0)
     seconds = work.flop / (peaks * reached * used)
-    return Arithmetic(seconds + lanes_s, busy, peaks)
+    return Arithmetic(seconds + lanes_s, busy * resident, peaks)
+
+
+def _resident(roofs: Roofs, kernel: KernelParameters | None) -> float:
+    """Share of a GPU unit's threads that work-groups of that size, registers and shared memory keep resident; 1 where nothing is set or known."""
+    device = roofs.device
+    if roofs.kind != "gpu" or kernel is None or not kernel.work_group or not device.max_threads_per_unit:
+        return 1.0
+    threads = math.prod(kernel.work_group)
+    fitting = [device.max_threads_per_unit // threads, device.max_groups_per_unit or threads]
+    if kernel.registers and device.registers_bytes:
+        fitting.append(device.registers_bytes // (4 * kernel.registers * threads))
+    if kernel.shared_memory_bytes and device.shared_memory_bytes:
+        fitting.append(device.shared_memory_bytes // kernel.shared_memory_bytes)
+    if min(fitting) < 1:
+        raise OutOfRange("a work-group that fits one execution unit", found=f"{threads} threads of {device.name}", remedy="make it smaller")
+    return min(1.0, min(fitting) * threads / device.max_threads_per_unit)
+
+
+def unused(kernel: KernelParameters | None, work: Asked, roofs: Roofs) -> tuple[str, ...]:
+    """What is set of a kernel that no formula here knows: it changes nothing, which is said."""
+    if kernel is None:
+        return ()
+    known = {"work_group", "registers", "shared_memory_bytes"} if roofs.kind == "gpu" else set()
+    if work.product is not None:
+        known |= {"gpu": {"tile", "split"}, "cpu": {"vector_width"}}.get(roofs.kind, set())
+    names = [name for name in kernel.__struct_fields__ if getattr(kernel, name) not in (None, ()) and name not in known]
+    what = ", ".join(name.replace("_", " ") for name in names)
+    return (f"what {what} does to {work.kind} on {roofs.device.name} is not known: it changes nothing here",) if names else ()
 
 
 def _lanes(work: Asked, roofs: Roofs, peak: Peak) -> tuple[Floats, Floats]:
@@ -89,17 +124,16 @@ def _used(product: Product, roofs: Roofs, kernel: KernelParameters | None) -> tu
 
 
 def _tiles(p: Product, units: int, kernel: KernelParameters | None) -> tuple[Floats, Floats]:
-    best = np.zeros_like(p.m)
-    busy = np.zeros_like(p.m)
-    for rows, columns, efficiency in _menu(kernel):
-        down, across = np.ceil(p.m / rows), np.ceil(p.n / columns)
-        tiles = p.batch * down * across
-        split = _splits(tiles, p.k, units, kernel)
-        groups = tiles * split
-        waves = groups / (np.ceil(groups / units) * units) if units else np.ones_like(groups)
-        share = p.m * p.n * p.batch / (tiles * rows * columns) * efficiency * waves
-        better = share > best
-        best, busy = np.where(better, share, best), np.where(better, waves, busy)
+    rows, columns, efficiency = (values[:, None] for values in _menu(kernel))  # (tiles, 1) against (N,)
+    tiles = p.batch * np.ceil(p.m / rows) * np.ceil(p.n / columns)
+    share = p.m * p.n * p.batch / (tiles * rows * columns) * efficiency
+    waves = np.ones_like(share)
+    if units:
+        groups = tiles * _splits(tiles, p.k, units, kernel)
+        waves = groups / (np.ceil(groups / units) * units)
+        share = share * waves
+    chosen = np.argmax(share, axis=0)[None]
+    best, busy = np.take_along_axis(share, chosen, 0)[0], np.take_along_axis(waves, chosen, 0)[0]
     if not p.vector.any():
         return best, busy
     groups = p.batch * p.m * p.n / (_PER_THREAD * _GROUP)
@@ -107,21 +141,29 @@ def _tiles(p: Product, units: int, kernel: KernelParameters | None) -> tuple[Flo
     return np.where(p.vector, lanes, best), np.where(p.vector, lanes, busy)
 
 
-def _menu(kernel: KernelParameters | None) -> tuple[tuple[float, float, float], ...]:
-    known = assumed().tiles
+def _menu(kernel: KernelParameters | None) -> tuple[Floats, Floats, Floats]:
+    """(Rows, columns, efficiency) of the tiles that may be taken."""
+    known = _known_tiles()
     if kernel is None or len(kernel.tile) < 2:
         return known
-    rows, columns = kernel.tile[0], kernel.tile[1]
-    # A tile that is set is as good as the largest known one that it holds.
-    fitting = [efficiency for height, width, efficiency in known if height * width <= rows * columns]
-    return ((rows, columns, max(fitting, default=rows * columns / (32.0 * 32.0) * known[-1][2])),)
+    rows, columns = float(kernel.tile[0]), float(kernel.tile[1])
+    # A tile that is set is as good as the largest known one that it holds, and one that holds none is worse than the smallest by its size.
+    sizes, efficiency = known[0] * known[1], known[2]
+    fitting = efficiency[sizes <= rows * columns]
+    smallest = int(np.argmin(sizes))
+    best = float(fitting.max()) if len(fitting) else float(efficiency[smallest] * rows * columns / sizes[smallest])
+    return np.array([rows]), np.array([columns]), np.array([best])
+
+
+@cache
+def _known_tiles() -> tuple[Floats, Floats, Floats]:
+    rows, columns, efficiency = np.array(assumed().tiles, np.float64).T
+    return rows, columns, efficiency
 
 
 def _splits(tiles: Floats, k: Floats, units: int, kernel: KernelParameters | None) -> Floats | float:
     if kernel is not None and kernel.split is not None:
         return float(kernel.split)
-    if not units:
-        return 1.0
     return np.asarray(np.clip(np.floor(units / tiles), 1.0, np.clip(np.floor(k / _SPLIT_K), 1.0, _MOST_SPLITS)), np.float64)
 
 
@@ -141,10 +183,24 @@ def _vectors(p: Product, roofs: Roofs, kernel: KernelParameters | None) -> tuple
 
 
 def _array(p: Product, roofs: Roofs) -> tuple[Floats, Floats]:
-    arrays = roofs.device.mac_arrays
+    """Of an array that keeps weights and lets rows stream through: the units that have work, while the weights of the next pass take a cycle a row.
+
+    An array whose rows are outputs and whose columns are one dot product (Ethos-U) is filled the other way round and loads nothing between.
+    """
+    arrays, one = roofs.device.mac_arrays, np.ones_like(p.m)
     if not arrays:
-        return np.ones_like(p.m), np.ones_like(p.m)
+        return one, one
     array = max(arrays, key=lambda each: each.rows * each.columns * each.count)
-    across = np.where(p.vector, p.n * p.batch, p.n)
-    used = across / (np.ceil(across / array.rows) * array.rows) * p.k / (np.ceil(p.k / array.columns) * array.columns)
-    return used, np.asarray(used, np.float64)
+    if roofs.device.architecture.startswith(_OUTPUT_ARRAYS):
+        used = p.n / (np.ceil(p.n / array.rows) * array.rows) * p.k / (np.ceil(p.k / array.columns) * array.columns)
+    else:
+        products = gemm(_whole(p.m), _whole(p.n), _whole(p.k))
+        cut = folds(SystolicArray(rows=array.rows, columns=array.columns, dataflow="weight"), products)
+        used = cut.mapped * p.m / np.maximum(p.m, array.rows)
+    # What has no reuse runs beside the array.
+    used = np.where(p.vector, 1.0, used)
+    return used, used
+
+
+def _whole(sizes: Floats) -> NDArray[np.int64]:
+    return np.maximum(1, np.rint(sizes)).astype(np.int64)

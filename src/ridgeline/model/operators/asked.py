@@ -151,7 +151,7 @@ def _lane_ops(kind: str, s: Mapping[str, Floats], cost: Floats, flop: Floats) ->
     if kind == "elementwise":
         return s["elements"] * cost
     if kind in BY_ROW:
-        return s["rows"] * s["columns"] * known[kind]
+        return s["rows"] * s["columns"] * cost
     if kind == "pooling":
         return flop / assumed().share["pooling"]
     if kind == "attention":

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Assumed", "Power", "assumed", "cost_of"]
+__all__ = ["Assumed", "Power", "assumed", "cost_of", "row_cost"]
 
 
 class _Tile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,6 +40,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     source: dict[str, _Source]
     reached: dict[str, float | str]
     dispatch_s: dict[str, float | str]
+    call_s: dict[str, float | str]
     barrier: dict[str, float | str]
     share: dict[str, float | str]
     tile: tuple[_Tile, ...]
@@ -52,13 +53,14 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Assumed(msgspec.Struct, frozen=True, kw_only=True):
     """All of them.
 
-    `reached`: shares of ceilings; `dispatch_s`: of an operator, by kind of device; `hop_s`: of a barrier; `share`: of peaks; `tiles`: of GPUs, rows,
-    columns and efficiency; `cost`: operations by function; `power`: shares of it; `launch_s`: of the host, by runtime; `spread`: of intervals;
-    `version`: digest of the file.
+    `reached`: shares of ceilings; `dispatch_s`: of an operator, `call_s`: of a call, by kind of device; `hop_s`: of a barrier; `share`: of peaks;
+    `tiles`: of GPUs, rows, columns and efficiency; `cost`: operations by function; `power`: shares of it; `launch_s`: of the host, by runtime;
+    `spread`: of intervals; `version`: digest of the file.
     """
 
     reached: dict[str, float]
     dispatch_s: dict[str, float]
+    call_s: dict[str, float]
     hop_s: float
     share: dict[str, float]
     tiles: tuple[tuple[int, int, float], ...]
@@ -75,7 +77,8 @@ def assumed() -> Assumed:
     text = resources.files(__package__).joinpath("data", "assumed.toml").read_text("utf-8")
     file = msgspec.convert(tomllib.loads(text), _File)
     return Assumed(
-        reached=_numbers(file.reached), dispatch_s=_numbers(file.dispatch_s), hop_s=_numbers(file.barrier)["hop_s"], share=_numbers(file.share),
+        reached=_numbers(file.reached), dispatch_s=_numbers(file.dispatch_s), call_s=_numbers(file.call_s), hop_s=_numbers(file.barrier)["hop_s"],
+        share=_numbers(file.share),
         tiles=tuple((*each.size, each.efficiency) for each in file.tile), cost=_numbers(file.cost), power=file.power,
         launch_s=_numbers(file.launch_s), spread=_numbers(file.spread), version=hashlib.sha256(text.encode()).hexdigest()[:8],
     )  # fmt: skip
@@ -94,3 +97,10 @@ def cost_of(variant: str) -> float:
     """
     known = assumed().cost
     return sum(known.get(part.strip("_").lower().removeprefix("aten::"), 1.0) for part in variant.split("+"))
+
+
+@cache
+def row_cost(kind: str, variant: str) -> float:
+    """Operations of one element of a family that works on rows, 1 for families without."""
+    known = assumed().cost
+    return known.get(variant.lower(), known.get(kind, 1.0)) if kind in ("softmax", "normalisation", "reduction") else 1.0

@@ -18,17 +18,15 @@ from ridgeline.core import Device, KernelParameters, Sparsity, SystemState, Usag
 
 from ..analytic.collectives import collective_time
 from ..analytic.launch import barrier_time
-from .arithmetic import arithmetic
+from .arithmetic import arithmetic, unused
 from .asked import Asked, asked
-from .assumed import cost_of
+from .assumed import assumed, cost_of, row_cost
 from .roofs import Peak, Roofs, roofs
 from .traffic import traffic
 
 __all__ = ["Estimates", "estimates", "of_kind"]
 
 Floats = NDArray[np.float64]
-#: What a call takes around its operators, in dispatches: an assumption where nobody measured it.
-_CALL = 10.0
 _LANE_KINDS = frozenset(("elementwise", "softmax", "normalisation", "reduction", "pooling", "copy", "gather", "recurrent"))
 
 
@@ -61,6 +59,16 @@ class Estimates(NamedTuple):
     def reasons(self, place: int) -> tuple[str, ...]:
         """Why the numbers of one operator may be wrong."""
         return tuple(reason for reason, where in self.out_of_range.items() if where[place])
+
+    def all_reasons(self) -> list[tuple[str, ...]]:
+        """`reasons` of each operator; those with the same ones share a tuple."""
+        count = len(self.latency_s)
+        if not self.out_of_range:
+            return [()] * count
+        flags = np.stack(list(self.out_of_range.values()))
+        alike, at = np.unique(flags, axis=1, return_inverse=True)
+        texts = [tuple(reason for reason, here in zip(self.out_of_range, column, strict=True) if here) for column in alike.T.tolist()]
+        return [texts[code] for code in at.ravel().tolist()]
 
 
 def estimates(
@@ -96,7 +104,7 @@ def estimates(
     for (kind, precision, weights, sparsity, names), places in groups.items():
         chosen = [workloads[place] for place in places]
         sizes = {name: np.array([each.sizes[name] for each in chosen], np.float64) for name in names}
-        cost = np.array([cost_of(each.variant) for each in chosen]) if kind == "elementwise" else 1.0
+        cost = np.array([cost_of(each.variant) if kind == "elementwise" else row_cost(kind, each.variant) for each in chosen])
         reuse = None if distance is None else distance[places]
         parts.append(of_kind(
             kind, sizes, under, precision=precision, weight_precision=weights, cost=cost, sparsity=sparsity, kernel=kernel, reuse_bytes=reuse
@@ -112,15 +120,15 @@ def _distances(workloads: Sequence[Workload], given: ArrayLike | None) -> Floats
 
 
 def of_kind(
-    kind: str, sizes: Mapping[str, ArrayLike], under: Roofs, *, precision: str = "fp32", weight_precision: str | None = None, cost: ArrayLike = 1.0,
-    sparsity: Sparsity | None = None, kernel: KernelParameters | None = None, reuse_bytes: ArrayLike | None = None,
+    kind: str, sizes: Mapping[str, ArrayLike], under: Roofs, *, precision: str = "fp32", weight_precision: str | None = None,
+    cost: ArrayLike | None = None, sparsity: Sparsity | None = None, kernel: KernelParameters | None = None, reuse_bytes: ArrayLike | None = None,
 ) -> Estimates:  # fmt: skip
     """Operators of one family, from arrays of sizes: the fast way for many.
 
     Args:
         kind: a key of `families.FAMILIES`; sizes: of it, numbers or arrays that broadcast to (N,).
         under: roofs of the device.
-        precision, weight_precision, sparsity: of all; cost: operations of an element of each.
+        precision, weight_precision, sparsity: of all; cost: operations of an element of each, for functions and rows.
         kernel, reuse_bytes: as `estimates`.
 
     Raises:
@@ -128,14 +136,23 @@ def of_kind(
     """
     peak = under.peak(precision)
     skips = sparsity is not None and sparsity.group == (2, 4) and peak.sparse > 0
-    work = asked(kind, sizes, precision=precision, weight_precision=weight_precision, cost=cost, sparsity=sparsity, skips=skips)
+    work = asked(
+        kind,
+        sizes,
+        precision=precision,
+        weight_precision=weight_precision,
+        cost=row_cost(kind, "") if cost is None else cost,
+        sparsity=sparsity,
+        skips=skips,
+    )
     count = work.flop.shape[0]
     distance = None if reuse_bytes is None else np.broadcast_to(np.asarray(reuse_bytes, np.float64), (count,))
     spent = arithmetic(work, under, peak, kernel)
     moved = traffic(work, under, distance)
     memory_s = {level.name: moved[level.name] / level.byte_per_s for level in under.levels if level.byte_per_s > 0}
     talk_s, talk_reason = _communication(work, under)
-    return _joined(work, spent.seconds, spent.occupancy, spent.peak, moved, memory_s, talk_s, under, _reasons(work, peak, under, talk_reason))
+    reasons = (*_reasons(work, peak, under, talk_reason), *unused(kernel, work, under))
+    return _joined(work, spent.seconds, spent.occupancy, spent.peak, moved, memory_s, talk_s, under, reasons)
 
 
 def _joined(
@@ -148,8 +165,9 @@ def _joined(
     large, small = np.maximum(compute_s, longest), np.minimum(compute_s, longest)
     ratio = np.square(np.square(small / np.where(large > 0, large, 1.0)))
     busy_s = large * np.sqrt(np.sqrt(1.0 + ratio)) * under.stretch
-    starts = work.sizes["nodes"] + _CALL if work.kind == "call" else 1.0
-    overhead = under.dispatch_s * starts + _barrier(occupancy, under)
+    overhead = under.dispatch_s + _barrier(occupancy, under)
+    if work.kind == "call":
+        overhead = assumed().call_s[under.kind] + under.dispatch_s * work.sizes["nodes"]
     bound = np.where(compute_s >= longest, 0, level + 1)
     bound = np.where(overhead > busy_s, len(names) - 2, bound)
     bound = np.where(talk_s > np.maximum(busy_s, overhead), len(names) - 1, bound)

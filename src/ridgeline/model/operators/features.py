@@ -35,6 +35,10 @@ _TINY = 1e-300
 #: Where a device does not say how wide its vectors are.
 _VECTOR_BITS, _WARP = 256, 32
 _MAIN = frozenset(("DRAM", "HBM", "MEMORY", "VRAM"))
+#: Operators whose name says that their weights are narrow.
+_NARROW = frozenset(("MatMulNBits",))
+#: Multiply-adds from which MLAS gives a product to another thread (MLAS_SGEMM_THREAD_COMPLEXITY of onnxruntime's mlasi.h).
+_THREAD = 65536.0
 _VARIANT, _PRECISION = "variant ", "precision "
 
 
@@ -93,10 +97,10 @@ def variant_of(work: Workload) -> str:
 
 
 def _unlike(workload: Workload) -> str:
-    if workload.sparsity is None and workload.weight_precision in (None, workload.precision):
+    if workload.sparsity is None and (workload.weight_precision in (None, workload.precision) or workload.variant in _NARROW):
         return ""
     words = []
-    if workload.weight_precision not in (None, workload.precision):
+    if workload.weight_precision not in (None, workload.precision) and workload.variant not in _NARROW:
         words.append(f"weights in {workload.weight_precision}")
     if workload.sparsity is not None:
         words.append(f"{workload.sparsity.pattern} sparsity")
@@ -213,7 +217,7 @@ def _ratios(
     found: Operators, device: Device, logs: dict[str, tuple[Floats | float, Floats | float]], plain: dict[str, Floats | float]
 ) -> None:  # fmt: skip
     """Add what sizes of some families say together, and how well the innermost one fills vectors and blocks of 64."""
-    sizes, lanes = found.sizes, _lanes(found, device)
+    sizes, demand, lanes = found.sizes, found.demand, _lanes(found, device)
     inner = next((sizes[name] for name in ("n", "k", "columns", "width", "head_size", "hidden", "elements") if name in sizes), None)
     if found.kind == "convolution":
         inner = sizes["k"] / sizes["groups"]
@@ -226,6 +230,12 @@ def _ratios(
     if found.kind == "gemm":
         logs["aspect"] = (sizes["m"], sizes["n"])
         plain |= {"rows of blocks": _filled(sizes["m"], 16.0), "rows of twelve": _filled(sizes["m"], 12.0), "one row": _is(sizes["m"], 1)}
+        plain["threaded"] = (sizes["m"] * sizes["n"] * sizes["k"] >= _THREAD).astype(np.float64)
+    if found.kind == "convolution":
+        plain |= {
+            "threaded": (demand.flop / (2.0 * sizes["n"] * sizes["groups"]) >= _THREAD).astype(np.float64),
+            "pointwise": _is(sizes["r"] * sizes["s"], 1),
+        }
     if found.kind in ("convolution", "pooling"):
         # Where the last window ends beyond the image, or windows leave something out, kernels take their slow way at the edges.
         plain |= {
@@ -242,8 +252,12 @@ def _ratios(
     if found.kind == "copy":
         inner_most = np.maximum(1.0, sizes["rows"]) * np.maximum(1.0, sizes["columns"]) * sizes["run"]
         logs |= {"outer": (sizes["elements"], inner_most), "side": (np.maximum(1.0, sizes["rows"]), np.maximum(1.0, sizes["columns"]))}
-        plain |= {"single": _is(sizes["run"], 1), "pair": _is(sizes["run"], 2), "rows of sixteen": _filled(np.maximum(1.0, sizes["rows"]), 16.0),
-                  "columns of four": _filled(np.maximum(1.0, sizes["columns"]), 4.0)}
+        plain |= {
+            "single": _is(sizes["run"], 1),
+            "pair": _is(sizes["run"], 2),
+            "rows of sixteen": _filled(np.maximum(1.0, sizes["rows"]), 16.0),
+            "columns of four": _filled(np.maximum(1.0, sizes["columns"]), 4.0),
+        }
     if inner is not None:
         plain |= {"aligned": _filled(inner, lanes), "blocks": _filled(inner, 64.0)}
     if "run" in sizes:

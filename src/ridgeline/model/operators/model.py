@@ -96,6 +96,7 @@ class OperatorModel(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema
         level: share that the intervals are to cover.
         formula_log: half width in log at that level of the estimates alone, of the family where they were furthest off: for what was never measured.
         data_version: digest of the rows that were learned from, with seed and form.
+        formulas: version of the formulas whose estimates it corrects (`assumed.Assumed.version`): for others it says nothing.
         card: see there.
 
     Raises:
@@ -108,6 +109,7 @@ class OperatorModel(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema
     formula_log: float
     data_version: str
     card: Card
+    formulas: str = ""
 
     def __post_init__(self) -> None:
         wrong = [kind for kind, each in self.correctors.items() if each.kind != kind or not set(each.devices) <= set(self.devices)]

@@ -98,7 +98,7 @@ def priced(
     known = "measured" if any(each.rate.source == "measured" for each in under.device.ceilings) else "spec"
     low, high = base.latency_s * spread[f"{known}_low"], base.latency_s * spread[f"{known}_high"]
     basis: list[Basis] = ["analytic"] * len(workloads)
-    reasons = [base.reasons(place) for place in range(len(workloads))]
+    reasons = base.all_reasons()
     parts = base
     # A tile or a split that is set is none that the libraries of those rooms would take.
     if kernel is None and under.stretch == 1.0:
@@ -158,9 +158,11 @@ def _corrected(
         if each != "analytic":
             basis[place] = each
         reasons[place] = (*reasons[place], *said)
-    ends = (base.latency_s * np.exp(each) for each in (found.log_ratio, found.low, found.high))
-    new = [np.where(knows, mine, old) for mine, old in zip(ends, (seconds, low, high), strict=True)]
-    return new[0], new[1], new[2]
+    value, least, most = (base.latency_s * np.exp(each) for each in (found.log_ratio, found.low, found.high))
+    # Far outside of what was measured its ends run away: the formulas' own, taken twice, are as far as they are believed.
+    least = np.maximum(least, np.minimum(value, base.latency_s * (low / seconds) ** 2))
+    most = np.minimum(most, np.maximum(value, base.latency_s * (high / seconds) ** 2))
+    return np.where(knows, value, seconds), np.where(knows, least, low), np.where(knows, most, high)
 
 
 def _under_ceiling(

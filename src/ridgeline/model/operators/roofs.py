@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ridgeline.core import Ceiling, Device, OutOfRange, SystemState
+from ridgeline.core import Ceiling, Device, OutOfRange, SystemState, UsageError
 from ridgeline.core.device import MEMORY_MIXES
 
 from ..analytic.contention import max_min_shares
@@ -152,6 +152,10 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
     reasons: list[str] = []
     if not any(each.engine == "fma" for each in device.ceilings):
         raise OutOfRange("a device with a peak of arithmetic", found=f"{device.name} without", remedy="probe it, or add its data sheet")
+    wrong = next((each for each in device.ceilings if not each.rate.value > 0), None)
+    if wrong is not None:
+        found = f"{wrong.engine} of {device.name} at {wrong.rate.value:g} {wrong.rate.unit}"
+        raise UsageError("ceilings above zero", found=found, remedy="mend the device's description")
     threads = _threads(device, state, reasons)
     core, watts = clock_ratio(device, state, reasons)
     levels = _levels(device, threads, core, state, reasons)
@@ -181,7 +185,7 @@ def _threads(device: Device, state: SystemState, reasons: list[str]) -> int:
 
 def _reached(device: Device, what: str) -> float:
     probed = any(each.rate.source == "measured" for each in device.ceilings)
-    return assumed().reached["measured" if probed else f"{device.kind}_{what}"]
+    return assumed().reached[f"measured_{what}" if probed else f"{device.kind}_{what}"]
 
 
 def _shared_cores(device: Device, state: SystemState, threads: int) -> float:
@@ -215,6 +219,7 @@ def _levels(device: Device, threads: int, core: float, state: SystemState, reaso
         # What a GPU's own memories of its units hold is gone when the next kernel starts.
         kept = 0.0 if device.kind == "gpu" and level.shared_by == 1 else capacity * instances
         found.append(Level(level.name, kept, capacity, rate * core * reached, rate * core, level.line_bytes))
+    _filled(found, state)
     found.extend(_unsized(device, memory, {each.name for each in found}, core, reached))
     if memory == "host" and not any(each.capacity_bytes > 0 for each in found):
         reasons.append(f"how much memory {device.name} has on the chip is not known: it is taken to hold the whole model")
@@ -225,6 +230,14 @@ def _levels(device: Device, threads: int, core: float, state: SystemState, reaso
         reasons.append("the memory clock at which the bandwidth holds is not known: the clock that is set changes nothing here")
     line = next((each.line_bytes for each in device.levels if each.name == memory), 64)
     return (*found, Level(memory, math.inf, math.inf, left * reached, left, line))
+
+
+def _filled(levels: list[Level], state: SystemState) -> None:
+    """Neighbours fill a part of the outermost cache."""
+    taken = sum(each.cache_bytes for each in state.neighbours)
+    if taken > 0 and levels:
+        last = levels[-1]
+        levels[-1] = last._replace(capacity_bytes=max(0.0, last.capacity_bytes - taken))
 
 
 def _unsized(device: Device, memory: str, known: set[str], core: float, reached: float) -> list[Level]:

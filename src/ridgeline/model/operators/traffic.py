@@ -27,7 +27,7 @@ _MOST_BYTES = 1e18
 
 
 def traffic(work: Asked, roofs: Roofs, reuse_bytes: Floats | None = None) -> dict[str, Floats]:
-    """Bytes by serving level, from the inside outwards, (N,) each.
+    """Bytes by serving level, from the inside outwards, (N,) each; 0 of a level whose rate is not known.
 
     Args:
         work: of one family.
@@ -39,7 +39,13 @@ def traffic(work: Asked, roofs: Roofs, reuse_bytes: Floats | None = None) -> dic
     served: dict[str, Floats] = {}
     inner_total, inner_one = 0.0, _registers(roofs)
     through = np.full_like(own, np.inf), np.full_like(own, np.inf)
+    nothing = np.zeros_like(own)
     for level in roofs.levels:
+        if level.byte_per_s == 0:
+            # Its rate is not known, so that what it serves takes no time here; what it holds counts all the same.
+            served[level.name] = nothing
+            inner_total, inner_one = max(inner_total, level.capacity_bytes), max(inner_one, level.instance_bytes)
+            continue
         # Beyond a level that holds everything since the last use, nothing is asked for.
         near, far = own > inner_total, again > inner_total
         left, right, written = _passed(work, inner_one, inner_total)

@@ -20,6 +20,7 @@ from ridgeline.core import Device, LatencyTable, UsageError, Workload
 from ..learned.conformal import upper_quantile
 from ..learned.scaling import scaling_of
 from ..validation.splits import folds
+from .assumed import assumed
 from .corrector import METHODS, Corrector, Measured, Method, Range
 from .features import Operators, feature_matrix, feature_names, operators, variant_of
 from .fitting import Choice, chosen, fit_models, tried_methods
@@ -286,6 +287,7 @@ def _model(found: Prepared, state: Training, left: Mapping[str, str]) -> Operato
         correctors={kind: state.finished[kind].corrector for kind in sorted(state.finished)},
         devices={name: _device(devices[name], rows[name]) for name in sorted(rows) if rows[name]}, level=settings.level,
         formula_log=max(_UNKNOWN, *(each.formula_log for each in state.finished.values())), data_version=found.data_version, card=card,
+        formulas=assumed().version,
     )  # fmt: skip
 
 
