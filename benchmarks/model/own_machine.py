@@ -2,10 +2,11 @@
 
     python benchmarks/model/own_machine.py [--seconds 1200 | --table FILE] [--models NAME…]
 
-`ridgeline model collect` runs for so long (or its file is given), `ridgeline model train` learns from it, and every real model that installed packages
-carry is predicted by `ridgeline predict --device host --model FILE` before it is timed: sessions of onnxruntime as anyone makes them, each measured in
-rounds that go round all models, so that a slow minute does not hit one alone. Noise is the half range of the rounds' medians by their median. Aims: 12 %
-mean and 25 % p90 over operators; five of six models within the larger of 15 % and twice the noise, with 90 % intervals that hold them.
+`ridgeline model collect` runs for so long (or its file is given), `ridgeline model train` learns from it, and every real model that installed
+packages carry is predicted by `ridgeline predict --device host --model FILE` before it is timed: sessions of onnxruntime as anyone makes them, each
+measured in rounds that go round all models, so that a slow minute does not hit one alone. Noise is the half range of the rounds' medians by their
+median. Aims: 12 % mean and 25 % p90 over operators; five of six models within the larger of 15 % and twice the noise, with 90 % intervals that hold
+them.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ _ROUNDS, _ROUND_S = 5, 1.0
 
 
 class Case(NamedTuple):
+    """A model: its file, shapes of its free inputs, and what it is for."""
+
     name: str
     path: str
     shapes: Shapes
@@ -65,22 +68,27 @@ class Found(NamedTuple):
 
     @property
     def actual(self) -> float:
+        """Median of the rounds, s."""
         return float(np.median(self.rounds))
 
     @property
     def noise(self) -> float:
+        """Half range of the rounds, of their median."""
         return (max(self.rounds) - min(self.rounds)) / 2 / self.actual
 
     @property
     def error(self) -> float:
+        """Predicted by measured, less 1."""
         return self.predicted / self.actual - 1
 
     @property
     def good(self) -> bool:
+        """Whether the error is within the aim."""
         return abs(self.error) <= max(0.15, 2 * self.noise)
 
     @property
     def inside(self) -> bool:
+        """Whether the interval holds what was measured."""
         return self.low <= self.actual <= self.high
 
 
@@ -101,7 +109,9 @@ def cases(wanted: Sequence[str], further: Sequence[str]) -> Iterator[Case]:
 
 def session(case: Case) -> tuple[Any, dict[str, Any]]:
     """A session as anyone makes it, with inputs of the shapes."""
-    made = onnxruntime.InferenceSession(case.path, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    made = onnxruntime.InferenceSession(case.path, options, providers=["CPUExecutionProvider"])
     generator = np.random.default_rng(0)
     feeds: dict[str, Any] = {}
     for given in made.get_inputs():
@@ -118,8 +128,7 @@ def timed(case: Case) -> float:
     """Median seconds of one call, by level 1."""
     made, feeds = session(case)
     made.run(None, feeds)
-    result = measure(lambda: made.run(None, feeds), plan=Plan(budget_s=_ROUND_S, at_least=5))
-    del made
+    result = measure(lambda: made.run(None, feeds), plan=Plan(budget_s=_ROUND_S, at_least=5, batched=False))
     return float(np.median(result.samples.wall_s.values))
 
 
@@ -160,10 +169,8 @@ def report(model: Any, found: Sequence[Found], started: float) -> list[str]:
     for each in found:
         ends = f"{each.low * 1e3:.3f} to {each.high * 1e3:.3f}"
         yes = ("yes" if each.good else "no", "yes" if each.inside else "no")
-        lines.append(
-            f"| {each.case.name} | {each.case.what} | {each.actual * 1e3:.3f} ms | {100 * each.noise:.0f} % | {each.predicted * 1e3:.3f} ms | {ends} | "
-            f"{100 * each.error:+.1f} % | {yes[0]} | {yes[1]} |"
-        )
+        numbers = f"{each.actual * 1e3:.3f} ms | {100 * each.noise:.0f} % | {each.predicted * 1e3:.3f} ms"
+        lines.append(f"| {each.case.name} | {each.case.what} | {numbers} | {ends} | {100 * each.error:+.1f} % | {yes[0]} | {yes[1]} |")
     good, inside = sum(each.good for each in found), sum(each.inside for each in found)
     lines += [
         "",

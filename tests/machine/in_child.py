@@ -103,6 +103,15 @@ def segfault() -> None:
     ctypes.string_at(0)
 
 
+def crash_once(folder: str) -> int:
+    """Ends its process the first time that it is asked in that folder."""
+    mark = os.path.join(folder, "was here")
+    if not os.path.exists(mark):
+        with open(mark, "w", encoding="utf-8"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return 7
+
+
 def abort() -> None:
     os.abort()
 

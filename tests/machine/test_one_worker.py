@@ -3,69 +3,55 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from ridgeline.core.executor import Executor, Piece
 from ridgeline.machine import OneWorker
 
-HERE = "tests.machine.test_one_worker"
+PATHS = {"PYTHONPATH": os.path.dirname(__file__)}
 
 
-def doubled(number: int) -> int:
-    return 2 * number
-
-
-def refused(number: int) -> int:
-    raise ValueError(f"not {number}")
-
-
-def lost_once(folder: str) -> int:
-    """Kills its process the first time."""
-    mark = Path(folder) / "was here"
-    if not mark.exists():
-        mark.write_text("")
-        os.kill(os.getpid(), 9)
-    return 7
-
-
-def lost_always() -> int:
-    os.kill(os.getpid(), 9)
-    return 0
+def echo(value: int) -> Piece:
+    return Piece("in_child:echo", {"value": value})
 
 
 def test_pieces_in_order() -> None:
-    with OneWorker() as workers:
+    with OneWorker(environment=PATHS) as workers:
         asked: Executor = workers
-        found = list(asked.run([Piece(f"{HERE}:doubled", {"number": number}) for number in range(4)], int))
-    assert [(each.number, each.value, each.failure) for each in found] == [(0, 0, None), (1, 2, None), (2, 4, None), (3, 6, None)]
+        found = list(asked.run([echo(number) for number in (3, 1, 2)], int))
+    assert [(each.number, each.value, each.failure) for each in found] == [(0, 3, None), (1, 1, None), (2, 2, None)]
 
 
-def test_a_failure_is_told_and_the_rest_goes_on() -> None:
-    with OneWorker() as workers:
-        first, second = workers.run([Piece(f"{HERE}:refused", {"number": 3}), Piece(f"{HERE}:doubled", {"number": 3})], int)
-    assert first.value is None and "not 3" in str(first.failure)
-    assert second.value == 6
+def test_a_failure_is_told_and_the_rest_goes_on_in_the_same_process() -> None:
+    with OneWorker(environment=PATHS) as workers:
+        before, failed, after = workers.run([Piece("in_child:remember", {"name": "a"}), Piece("in_child:raise_value_error", {}),
+                                             Piece("in_child:remember", {"name": "a"})], int)  # fmt: skip
+    assert failed.value is None
+    assert "ValueError" in str(failed.failure)
+    assert (before.value, after.value) == (1, 2)
 
 
 def test_a_lost_worker_is_replaced_and_its_piece_asked_once_more(tmp_path: Path) -> None:
-    pieces = [Piece(f"{HERE}:lost_once", {"folder": str(tmp_path)}), Piece(f"{HERE}:lost_always", {}), Piece(f"{HERE}:doubled", {"number": 1})]
-    with OneWorker() as workers:
+    pieces = [Piece("in_child:crash_once", {"folder": str(tmp_path)}), Piece("in_child:segfault", {}), echo(1)]
+    with OneWorker(environment=PATHS) as workers:
         once, always, after = workers.run(pieces, int)
     assert once.value == 7
-    assert always.value is None and always.failure is not None
-    assert after.value == 2
+    assert always.value is None
+    assert always.failure is not None
+    assert after.value == 1
 
 
 def test_pieces_are_taken_one_by_one() -> None:
     """What is asked next may depend on what came."""
     seen: list[int] = []
 
-    def pieces() -> object:
+    def pieces() -> Iterator[Piece]:
         for number in range(3):
             assert len(seen) == number
-            yield Piece(f"{HERE}:doubled", {"number": number})
+            yield echo(10 * number + len(seen))
 
-    with OneWorker() as workers:
-        for outcome in workers.run(pieces(), int):  # type: ignore[arg-type]
+    with OneWorker(environment=PATHS) as workers:
+        for outcome in workers.run(pieces(), int):
             seen.append(outcome.value or 0)
-    assert seen == [0, 2, 4]
+    assert seen == [0, 11, 22]

@@ -64,9 +64,8 @@ def collect(
     if as_json:
         kinds = found.texts("kind")
         rows = {kind: kinds.count(kind) for kind in found.kinds}
-        emit_document(
-            CollectedDocument(table=out, device=found.devices[0] if found.devices else "", source=found.source, rows=rows, excluded=found.excluded)
-        )
+        device = found.devices[0] if found.devices else ""
+        emit_document(CollectedDocument(table=out, device=device, source=found.source, rows=rows, excluded=found.excluded))
     else:
         emit_page(collected_page(found), no_colour=no_colour, as_markdown=as_markdown)
     return 0

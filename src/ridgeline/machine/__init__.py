@@ -39,6 +39,6 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "LIBRARIES", "ClockWatch", "Limits", "OneWorker", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "in_worker",
-    "last_words", "missing_extra", "missing_in", "origin_of", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened", "signal_name",
-    "software_versions", "thread_ids", "write_atomic", "written_whole",
+    "last_words", "missing_extra", "missing_in", "origin_of", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened",
+    "signal_name", "software_versions", "thread_ids", "write_atomic", "written_whole",
 ]  # fmt: skip

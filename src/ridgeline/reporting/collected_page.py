@@ -27,8 +27,8 @@ def collected_page(table: LatencyTable) -> Page:
 def _parts(table: LatencyTable) -> Table:
     columns = (
         Column(title="operators", flexible=True, weight=20), Column(title="rows", right=True, weight=15),
-        Column(title="variants", right=True, weight=10), Column(title="fastest", right=True, weight=12), Column(title="median", right=True, weight=14),
-        Column(title="slowest", right=True, weight=12),
+        Column(title="variants", right=True, weight=10), Column(title="fastest", right=True, weight=12),
+        Column(title="median", right=True, weight=14), Column(title="slowest", right=True, weight=12),
     )  # fmt: skip
     parts = np.array([part_of(table.workload(index)) for index in range(len(table))])
     variants = np.array(table.texts("variant"))

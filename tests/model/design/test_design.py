@@ -31,13 +31,16 @@ def test_sizes_are_spread_evenly_in_their_logarithm() -> None:
     """Tenths of the logarithm of elements each hold a tenth of the rows, which random draws of 400 would miss by more."""
     rows = [work.sizes["elements"] for _, work in itertools.islice(first(1, [form_of("one operand")]), 400)]
     tenths = np.histogram(np.log(rows), bins=10, range=(0.0, float(np.log(4_000_000))))[0]
-    assert tenths.min() >= 34 and tenths.max() <= 46
+    assert tenths.min() >= 34
+    assert tenths.max() <= 46
 
 
 def test_nothing_is_asked_that_takes_too_long() -> None:
     for _, work in itertools.islice(first(2), 3000):
         needs = demand(work.kind, work.sizes)
-        assert float(needs.flop) < 2.5e9 and float(needs.weights) < 3e7 and float(needs.inputs) < 8e6
+        assert float(needs.flop) < 2.5e9
+        assert float(needs.weights) < 3e7
+        assert float(needs.inputs) < 8e6
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0 - 1e-17])
@@ -61,7 +64,8 @@ def test_more_is_asked_where_the_model_errs() -> None:
     known["softmax"] = [(work, 1.0 if work.sizes["columns"] > 100 else 0.1) for work in rows]
     drawn = where_unsure(known, 400, seed=1)
     counts = Counter(name for name, _ in drawn)
-    assert len(drawn) == 400 and counts["softmax"] > 150
+    assert len(drawn) == 400
+    assert counts["softmax"] > 150
     wide = [work.sizes["columns"] > 300 for name, work in drawn if name == "softmax"]
     evenly = [work.sizes["columns"] > 300 for _, work in itertools.islice(first(5, [form_of("softmax")]), 400)]
     assert np.mean(wide) > np.mean(evenly) + 0.1

@@ -197,8 +197,8 @@ def _recurrent(point: Point) -> Workload:
 # ── element by element, moved, by rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _UNARY = (
-    "Relu", "Sigmoid", "Tanh", "Exp", "Sqrt", "Clip", "Erf", "HardSigmoid", "HardSwish", "LeakyRelu", "QuickGelu", "Gelu", "Floor", "Neg", "Abs", "Log",
-    "Reciprocal", "FastGelu", "Softplus", "Round", "Elu", "Sin", "Cos",
+    "Relu", "Sigmoid", "Tanh", "Exp", "Sqrt", "Clip", "Erf", "HardSigmoid", "HardSwish", "LeakyRelu", "QuickGelu", "Gelu", "Floor", "Neg", "Abs",
+    "Log", "Reciprocal", "FastGelu", "Softplus", "Round", "Elu", "Sin", "Cos",
 )  # fmt: skip
 
 

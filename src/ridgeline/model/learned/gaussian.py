@@ -144,8 +144,8 @@ def fit_gaussian(rows: Floats, target: Floats, features: tuple[str, ...], *, see
     found = _searched(z[some], y[some])
     weights = _weights(z, y, found)
     return Gaussian(
-        scaling=scaling, reach=Column(np.exp(found.reach), "1"), signal=float(np.exp(2 * found.signal)), line=float(np.exp(2 * found.line)), mean=mean,
-        rows=Column(z.ravel(), "1"), weights=Column(weights * spread, "1"),
+        scaling=scaling, reach=Column(np.exp(found.reach), "1"), signal=float(np.exp(2 * found.signal)), line=float(np.exp(2 * found.line)),
+        mean=mean, rows=Column(z.ravel(), "1"), weights=Column(weights * spread, "1"),
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """What a trained model says of operators: ln of the factor on each estimate, its interval, how it came about, and why it may be wrong.
 
 This module decides the order: a shape that was measured on that device is answered with the measurement; one inside of what was measured with the
-corrector; one outside too, but it is said why, and the interval grows by how far outside it lies. A device of another kind, or a part of a family that
-nobody measured, gets the estimate alone, with the interval that the estimates had where they were furthest off.
+corrector; one outside too, but it is said why, and the interval grows by how far outside it lies. A device of another kind, or a part of a family
+that nobody measured, gets the estimate alone, with the interval that the estimates had where they were furthest off.
 """
 
 from __future__ import annotations

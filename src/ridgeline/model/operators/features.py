@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ridgeline.core import Device, ReadError, Workload
 
 from ..families import FAMILIES, Demand, sizes_of
+from .cases import cases, filled
 from .estimates import Estimates
 
 __all__ = ["RISING", "Operators", "feature_matrix", "feature_names", "is_feature", "operators", "taken", "variant_of"]
@@ -37,16 +38,14 @@ _VECTOR_BITS, _WARP = 256, 32
 _MAIN = frozenset(("DRAM", "HBM", "MEMORY", "VRAM"))
 #: Operators whose name says that their weights are narrow.
 _NARROW = frozenset(("MatMulNBits",))
-#: Multiply-adds from which MLAS gives a product to another thread (MLAS_SGEMM_THREAD_COMPLEXITY of onnxruntime's mlasi.h).
-_THREAD = 65536.0
 _VARIANT, _PRECISION = "variant ", "precision "
 
 
 class Operators(NamedTuple):
     """n operators of one family as columns.
 
-    `sizes`: all sizes of the family, (n,) each; `demand`: FLOPs and elements; `variant`, behind its layout, and `precision`: a text each; `unlike`: what else a workload
-    says of itself that no measured row can say (width of the weights, sparsity), empty where nothing; `between_bytes`: touched between two
+    `sizes`: all sizes of the family, (n,) each; `demand`: FLOPs and elements; `variant`, behind its layout, and `precision`: a text each; `unlike`:
+    what else a workload says of itself that no measured row can say (width of the weights, sparsity), empty where nothing; `between_bytes`: touched between two
     executions, `since_bytes`: since its inputs were written, 0 where it is not known, (n,).
     """
 
@@ -209,68 +208,21 @@ def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
         "units": (float(device.execution_units or 1), 1.0),
         **{f"size {name}": (1.0 + values, 1.0) for name, values in found.sizes.items()},
     }  # fmt: skip
-    _ratios(found, device, logs, plain)
-    return _Terms(logs, plain)
+    further = _ratios(found, device)
+    return _Terms(logs | further.logs, plain | further.plain)
 
 
-def _ratios(
-    found: Operators, device: Device, logs: dict[str, tuple[Floats | float, Floats | float]], plain: dict[str, Floats | float]
-) -> None:  # fmt: skip
-    """Add what sizes of some families say together, and how well the innermost one fills vectors and blocks of 64."""
-    sizes, demand, lanes = found.sizes, found.demand, _lanes(found, device)
+def _ratios(found: Operators, device: Device) -> _Terms:
+    """What sizes of some families say together, and how well the innermost one fills vectors and blocks of 64."""
+    sizes, lanes = found.sizes, _lanes(found, device)
+    logs, plain = cases(found.kind, sizes, found.demand)
     inner = next((sizes[name] for name in ("n", "k", "columns", "width", "head_size", "hidden", "elements") if name in sizes), None)
     if found.kind == "convolution":
         inner = sizes["k"] / sizes["groups"]
-        pixels = sizes["p"] * sizes["q"]
-        logs |= {
-            "taps": (sizes["c"] / sizes["groups"] * sizes["r"] * sizes["s"], 1.0), "pixels": (pixels, 1.0),
-            "stride": (sizes["h"] * sizes["w"], pixels), "filters": (inner, 1.0),
-        }  # fmt: skip
-        plain |= {"depthwise": (sizes["groups"] > 1).astype(np.float64), "line": _filled(sizes["q"], lanes)}
-    if found.kind == "gemm":
-        logs["aspect"] = (sizes["m"], sizes["n"])
-        plain |= {"rows of blocks": _filled(sizes["m"], 16.0), "rows of twelve": _filled(sizes["m"], 12.0), "one row": _is(sizes["m"], 1)}
-        plain["threaded"] = (sizes["m"] * sizes["n"] * sizes["k"] >= _THREAD).astype(np.float64)
-    if found.kind == "convolution":
-        plain |= {
-            "threaded": (demand.flop / (2.0 * sizes["n"] * sizes["groups"]) >= _THREAD).astype(np.float64),
-            "pointwise": _is(sizes["r"] * sizes["s"], 1),
-        }
-    if found.kind in ("convolution", "pooling"):
-        # Where the last window ends beyond the image, or windows leave something out, kernels take their slow way at the edges.
-        plain |= {
-            "steps": sizes["w"] / sizes["q"], "line of six": _filled(sizes["q"], 6.0), "exact": _is(sizes["w"] % sizes["q"], 0),
-            "padded": np.minimum(1.0, np.maximum(0.0, (sizes["q"] - 1) * np.round(sizes["w"] / sizes["q"]) + sizes["s"] - sizes["w"]) / sizes["s"]),
-        }  # fmt: skip
-    if found.kind == "elementwise":
-        span = np.where(sizes["span"] > 0, sizes["span"], sizes["elements"])
-        logs["spans"] = (span, 1.0)
-        plain |= {"one again": _is(sizes["held"], 1), "smaller": ((sizes["span"] > 0) | (sizes["held"] > 0)).astype(np.float64)}
-    if found.kind == "reduction":
-        logs["outer"] = (sizes["rows"], sizes["inner"])
-        plain["strided"] = (sizes["inner"] > 1).astype(np.float64)
-    if found.kind == "copy":
-        inner_most = np.maximum(1.0, sizes["rows"]) * np.maximum(1.0, sizes["columns"]) * sizes["run"]
-        logs |= {"outer": (sizes["elements"], inner_most), "side": (np.maximum(1.0, sizes["rows"]), np.maximum(1.0, sizes["columns"]))}
-        plain |= {
-            "single": _is(sizes["run"], 1),
-            "pair": _is(sizes["run"], 2),
-            "rows of sixteen": _filled(np.maximum(1.0, sizes["rows"]), 16.0),
-            "columns of four": _filled(np.maximum(1.0, sizes["columns"]), 4.0),
-        }
+        plain["line"] = filled(sizes["q"], lanes)
     if inner is not None:
-        plain |= {"aligned": _filled(inner, lanes), "blocks": _filled(inner, 64.0)}
-    if "run" in sizes:
-        logs["run"] = (1.0 + sizes["run"], 1.0)
-
-
-def _is(values: Floats, what: float) -> Floats:
-    return np.asarray((values == what).astype(np.float64))
-
-
-def _filled(size: Floats, step: Floats | float) -> Floats:
-    """Share of the last vector or block that is used: size ÷ ⌈size ÷ step⌉ step; 0 where there is no size."""
-    return np.asarray(size / (np.maximum(np.ceil(size / step), 1.0) * step))
+        plain |= {"aligned": filled(inner, lanes), "blocks": filled(inner, 64.0)}
+    return _Terms(logs, plain)
 
 
 def _lanes(found: Operators, device: Device) -> Floats | float:

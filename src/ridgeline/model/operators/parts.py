@@ -18,9 +18,8 @@ _BY_NAME: Mapping[str, str] = {
     "ConvTranspose": "transposed", "ConvInteger": "of whole numbers", "QLinearConv": "quantised",
     **dict.fromkeys(("MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QLinearMatMul", "QGemm"), "in eight bits"),
     "MatMulNBits": "in four bits",
-    **dict.fromkeys(
-        ("DynamicQuantizeLinear", "QuantizeLinear", "DequantizeLinear", "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu"), "quantising"
-    ),
+    **dict.fromkeys(("DynamicQuantizeLinear", "QuantizeLinear", "DequantizeLinear", "QLinearAdd", "QLinearMul"), "quantising"),
+    **dict.fromkeys(("QLinearSigmoid", "QLinearLeakyRelu"), "quantising"),
     "Transpose": "transposition", "ReorderInput": "change of layout", "ReorderOutput": "change of layout",
     **dict.fromkeys(("Concat", "Split"), "join"), **dict.fromkeys(("Slice", "Pad", "Expand", "Cast"), "cut"),
     **dict.fromkeys(("Resize", "Upsample", "SpaceToDepth"), "resize"),

@@ -1,6 +1,6 @@
 """Convolutions and pooling: plain, in onnxruntime's blocked layout, transposed, and in eight bits.
 
-Stride is the size of the image by that of the result, padding what the result then lacks: other pairs of the two with the same sizes do the same work.
+Stride is the size of the image by that of the result, padding what the result then lacks: other pairs with the same sizes do the same work.
 """
 
 from __future__ import annotations
