@@ -270,3 +270,32 @@ def test_calibrate_without_a_notebook_has_nothing_to_take(run: Call, model: str)
     assert code == 0, err
     assert "0 new pairs" in out
     assert run("model", "calibrate", model, "--notebook", "x", "--quiet")[0] == 2
+
+
+def test_collect_measures_for_real_and_says_what_it_holds(run: Call, tmp_path: Path) -> None:
+    """Two seconds of this machine: a table that a model can be trained on, its summary in JSON, and no second beginning over it."""
+    pytest.importorskip("onnx", reason="onnx, which makes the operators, is not installed")
+    pytest.importorskip("onnxruntime", reason="onnxruntime, which runs them, is not installed")
+    place = tmp_path / "rows.json"
+    code, out, err = run("model", "collect", "-o", str(place), "--time", "2s", "--quiet", "--json")
+    assert code == 0, err
+    said, kept = json.loads(out), decode(place.read_bytes(), LatencyTable)
+    assert said["schema"] == "ridgeline.collected/1"
+    assert sum(said["rows"].values()) == len(kept)
+    assert len(kept) + sum(each["events"] for each in said["excluded"]) > 3
+    assert run("model", "collect", "-o", str(place), "--time", "1s", "--quiet")[0] == 2
+    code, out, err = run("model", "collect", "-o", str(place), "--time", "3s", "--quiet", "--resume")
+    assert code == 0, err
+    assert "operators measured on" in out
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    (("--time", "fast"), "fast"), (("--time", "-3s"), "seconds"), (("--time", "0s"), "seconds"), (("--time", "3GB"), "s"), (("-o", ""), "file"),
+    (("--seed", "-1"), "seed"),
+])  # fmt: skip
+def test_collect_refuses_in_one_line(run: Call, tmp_path: Path, given: tuple[str, ...], told: str) -> None:
+    code, out, err = run("model", "collect", "-o", str(tmp_path / "rows.json"), *given, "--quiet")
+    assert code == 2
+    assert out == ""
+    assert told in err
+    assert not list(tmp_path.glob("rows.json*"))

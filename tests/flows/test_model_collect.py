@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ridgeline.core import LatencyTable, ReadError, RidgelineError, TargetFailed, UsageError, Workload
+from ridgeline.core import BackendUnavailable, LatencyTable, ReadError, RidgelineError, TargetFailed, UsageError, Workload
 from ridgeline.core.documents import decode
 from ridgeline.core.executor import Outcome, Piece
 from ridgeline.flows.collecting.journal import Head, Journal, Measured
@@ -121,6 +121,16 @@ def test_going_on_measures_nothing_twice(tmp_path: Path) -> None:
     numbers = [msgspec.json.decode(line)["number"] for line in after.splitlines()[1:]]
     assert len(numbers) > 60
     assert len(set(numbers[:120])) == len(numbers[:120])
+
+
+def test_a_runtime_that_is_not_there_ends_it(tmp_path: Path) -> None:
+    class Without(Machine):
+        def run(self, pieces: Iterable[Piece], returns: type[Any]) -> Iterator[Outcome[Any]]:
+            for number, _ in enumerate(pieces):
+                yield Outcome(number, None, BackendUnavailable("onnxruntime", found="not installed", remedy="install it"))
+
+    with pytest.raises(BackendUnavailable):
+        collect(str(tmp_path / "t.json"), seconds=600.0, executor=Without())
 
 
 def interrupting(at: int) -> Callable[[int], bool]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
-from ridgeline.core import LatencyTable, UsageError
+from ridgeline.core import BackendUnavailable, LatencyTable, UsageError
 from ridgeline.core.documents import encode
 from ridgeline.core.executor import Executor, Piece
 from ridgeline.machine import Limits, OneWorker, read_machine, software_versions, write_atomic
@@ -51,6 +51,8 @@ def collect(
         UsageError: rows that there are already without `resume`, or of another machine, software or seed; a file that cannot be written.
         BackendUnavailable: onnx or onnxruntime is not installed.
     """
+    if not 0 < seconds < 1e7:
+        raise UsageError("seconds to measure for, up to 1e7", found=f"{seconds:g}", remedy="give twenty minutes")
     if os.path.isdir(out) or not os.path.isdir(os.path.dirname(os.path.abspath(out))):
         raise UsageError("a file to write the table to, in a folder that exists", found=out, remedy="name another")
     say, machine = report or (lambda label, fraction: None), read_machine()
@@ -70,7 +72,7 @@ def collect(
                 with OneWorker(limits=limits, preload="ridgeline.measurement.onnx_blocks") as worker:
                     _fill(journal, worker, seconds, threads, say)
         finally:
-            made = table(head, journal.rows, os.path.basename(out))
+            made = table(journal.head, journal.rows, os.path.basename(out))
             write_atomic(out, encode(made))
     return made
 
@@ -94,6 +96,8 @@ def _fill(journal: Journal, executor: Executor, seconds: float, threads: int, sa
     before = started
     for outcome in executor.run(pieces(), BlockTime):
         each, now = waiting[outcome.number], time.monotonic()
+        if isinstance(outcome.failure, BackendUnavailable):
+            raise outcome.failure
         failure = "" if outcome.failure is None else str(outcome.failure)[:300]
         journal.add(Measured(form=each.form, number=each.number, spent_s=now - before, block=outcome.value, failure=failure))
         before = now

@@ -85,6 +85,8 @@ class Journal:
                 raise UsageError(
                     "a journal of the same machine, software and design", found=found, remedy="begin another, or give what it was begun with"
                 )
+        # What the table says of its start is when the first row was measured.
+        self.head = before
         if whole < len(data):
             # The line that was in flight when the process was killed.
             os.truncate(self.path, whole)
