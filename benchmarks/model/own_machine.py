@@ -157,7 +157,7 @@ def report(model: Any, found: Sequence[Found], started: float) -> list[str]:
     weights = [each.rows for each in families]
     mean, p90 = (float(np.average([getattr(each, name) for each in families], weights=weights)) for name in ("mape", "p90"))
     lines = [
-        f"Operators held out by shape, {sum(weights)} rows: {100 * mean:.1f} % mean (aim 12), p90 of each kind {100 * p90:.1f} % in the mean (aim 25).",
+        f"Operators held out by shape, {sum(weights)} rows: {100 * mean:.1f} % mean (aim 12), p90 {100 * p90:.1f} % in the mean of kinds (aim 25).",
         "",
     ]
     lines += by_part(model)
@@ -174,7 +174,7 @@ def report(model: Any, found: Sequence[Found], started: float) -> list[str]:
     good, inside = sum(each.good for each in found), sum(each.inside for each in found)
     lines += [
         "",
-        f"{good} of {len(found)} models within the larger of 15 % and twice the noise; intervals hold {inside}. {time.monotonic() - started:.0f} s in all.",
+        f"{good} of {len(found)} models within the larger of 15 % and twice the noise; intervals hold {inside}. {time.monotonic() - started:.0f} s.",
     ]
     return lines
 

@@ -1,8 +1,8 @@
 """Workloads to measure: first evenly over each form's cube, then where what is known errs.
 
 The first points are a scrambled Sobol sequence, so that any number of them is even and a longer design begins with a shorter one. Later ones are
-drawn from many candidates by the error that a model makes near them. Source: A. Owen, "Scrambling Sobol and Niederreiter-Xing points", J. Complexity 14
-(1998).
+drawn from many candidates by the error that a model makes near them. Source: A. Owen, "Scrambling Sobol and Niederreiter-Xing points", J. Complexity
+14 (1998).
 """
 
 from __future__ import annotations

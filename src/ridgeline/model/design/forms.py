@@ -118,6 +118,8 @@ def _plain_convolution(point: Point) -> Workload:
     variant, alone = point.pick("Conv", "Conv", "Conv+Relu", "Conv+HardSigmoid", "Conv+Sigmoid"), point.number() < 0.25
     channels, filters = point.width(1, 1024), point.width(1, 1024)
     if alone:
+        if window["r"] * window["s"] == 1:
+            raise _ImpossibleError  # a factor for each channel is no convolution that a model has
         return _work("convolution", variant, n=1, c=channels, k=channels, groups=channels, **window)
     return _work("convolution", variant, n=_batch(point), c=channels, k=filters, groups=1, **window)
 
@@ -305,8 +307,14 @@ def _channel_norm(point: Point) -> Workload:
 def _reduction(point: Point) -> Workload:
     rows, columns = _grid(point)
     name = point.pick("ReduceMean", "ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2", "ArgMax")
-    inner = point.pick(1, 1, 1, point.size(1, 512))
-    return _work("reduction", name, rows=max(1, rows // inner) * inner, columns=columns, inner=inner)
+    return _work("reduction", name, rows=rows, columns=columns, inner=1)
+
+
+def _strided_reduction(point: Point) -> Workload:
+    """Over an axis that is not the last."""
+    name, inner, outer = point.pick("ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax"), point.size(2, 512), point.size(1, 1024)
+    columns = min(point.size(2, 4096), max(2, 3_000_000 // (inner * outer)))
+    return _work("reduction", name, rows=outer * inner, columns=columns, inner=inner)
 
 
 def _global_pool(point: Point) -> Workload:
@@ -330,7 +338,8 @@ FORMS: tuple[Form, ...] = (
     _form("recurrent", 1.5, _recurrent), _form("one operand", 3, _unary), _form("two operands", 4, _binary), _form("quantising", 1.5, _quantising),
     _form("transposition", 2.5, _transpose), _form("change of layout", 1.5, _reorder), _form("join", 1.5, _join), _form("cut", 1.5, _cut),
     _form("resize", 1, _resize), _form("look-up", 1, _gather), _form("softmax", 1.5, _softmax), _form("layer norm", 1.5, _layer_norm),
-    _form("channel norm", 1.5, _channel_norm), _form("reduction", 2, _reduction), _form("global pooling", 1, _global_pool), _form("call", 0.5, _call),
+    _form("channel norm", 1.5, _channel_norm), _form("reduction", 1.5, _reduction),
+    _form("strided reduction", 1.5, _strided_reduction), _form("global pooling", 1, _global_pool), _form("call", 0.5, _call),
 )  # fmt: skip
 
 

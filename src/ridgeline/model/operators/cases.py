@@ -1,9 +1,9 @@
 """What of an operator's sizes decides which way a kernel takes: windows at edges, one row, transpositions of single elements, a second thread.
 
-A corrector is smooth in the logarithms of sizes; where a kernel has a case of its own the time jumps, and a column of 0 and 1, or of how full the last
-block is, lets it. This module decides those columns, all dimensionless; what else a corrector sees is decided in `features`. Sources: onnxruntime's
-MLAS (blocks of 12 rows in sgemm, of 6 results in convolutions of blocked channels, MLAS_SGEMM_THREAD_COMPLEXITY), its transpose.cc (runs of one and
-of two elements have loops of their own).
+A corrector is smooth in the logarithms of sizes; where a kernel has a case of its own the time jumps, and a column of 0 and 1, or of how full the
+last block is, lets it: one row or one block of channels is never shared with another thread, which is woken for two. This module decides those
+columns, all dimensionless; what else a corrector sees is decided in `features`. Sources: onnxruntime's MLAS (blocks of 12 rows in sgemm, of 6 results
+in convolutions of blocked channels, MLAS_SGEMM_THREAD_COMPLEXITY), its transpose.cc (runs of one and of two elements have loops of their own).
 """
 
 from __future__ import annotations
@@ -84,18 +84,24 @@ def _elementwise(s: Sizes, demand: Demand) -> Cases:
     return Cases({"spans": (span, 1.0)}, {"one again": _is(s["held"] == 1), "smaller": _is((s["span"] > 0) | (s["held"] > 0))})
 
 
+def _rows(s: Sizes, demand: Demand) -> Cases:
+    return Cases({}, {"one row": _is(s["rows"] == 1)})
+
+
 def _reduction(s: Sizes, demand: Demand) -> Cases:
-    return Cases({"outer": (s["rows"], s["inner"])}, {"strided": _is(s["inner"] > 1)})
+    return Cases({"outer": (s["rows"], s["inner"])}, {"strided": _is(s["inner"] > 1), "one row": _is(s["rows"] == 1)})
 
 
 def _copy(s: Sizes, demand: Demand) -> Cases:
     rows, columns = np.maximum(1.0, s["rows"]), np.maximum(1.0, s["columns"])
     plain: dict[str, Floats | float] = {
-        "single": _is(s["run"] == 1), "pair": _is(s["run"] == 2), "rows of sixteen": filled(rows, 16.0), "columns of four": filled(columns, 4.0),
+        "one block": _is(rows <= 16), "single": _is(s["run"] == 1), "pair": _is(s["run"] == 2), "rows of sixteen": filled(rows, 16.0),
+        "columns of four": filled(columns, 4.0),
     }  # fmt: skip
     return Cases({"outer": (s["elements"], rows * columns * s["run"]), "side": (rows, columns), "run": (1.0 + s["run"], 1.0)}, plain)
 
 
 _FAMILIES: Mapping[str, Callable[[Sizes, Demand], Cases]] = {
-    "gemm": _gemm, "convolution": _convolution, "pooling": _pooling, "elementwise": _elementwise, "reduction": _reduction, "copy": _copy,
+    "gemm": _gemm, "convolution": _convolution, "pooling": _pooling, "elementwise": _elementwise, "softmax": _rows,
+    "normalisation": _rows, "reduction": _reduction, "copy": _copy,
 }  # fmt: skip

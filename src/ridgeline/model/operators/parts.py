@@ -64,4 +64,8 @@ def _elementwise(work: Workload, more: str) -> str:
     return "two operands" if sizes.get("inputs", 1) > 1 or sizes.get("constants") or sizes.get("span") or sizes.get("held") else ""
 
 
-_PARTS = {"convolution": _convolution, "gemm": _product, "elementwise": _elementwise}
+def _reduction(work: Workload, more: str) -> str:
+    return "strided" if work.sizes.get("inner", 1) > 1 else ""
+
+
+_PARTS = {"reduction": _reduction, "convolution": _convolution, "gemm": _product, "elementwise": _elementwise}

@@ -1,9 +1,9 @@
 """A model of n equal nodes, from a description of one.
 
-Weights are each node's own, so that they come from where the weights of a model come from; inputs are the same for all, as if just written, or each
-node's own. Behind each result stands a `Shape` of it, so that its memory is free again as in a model, and taken for the next. Values do not matter
-to the time but for two things: they must be finite, and no denormals. This module decides names, values and types; which nodes there are is decided in
-the modules of the families.
+Weights are each node's own, so that they come from where the weights of a model come from; inputs are the same for all, as if just written, or
+each node's own. Behind each result stands a `Shape` of it, so that its memory is free again as in a model, and taken for the next. Values do not
+matter to the time but for two things: they must be finite, and no denormals. This module decides names, values and types; which nodes there are is
+decided in the modules of the families.
 """
 
 from __future__ import annotations
