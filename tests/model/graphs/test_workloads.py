@@ -44,15 +44,15 @@ CASES: list[tuple[str, dict[str, tuple[int, ...]], dict[str, tuple[int, ...]], d
     ("ConvTranspose", {"x": (1, 8, 5, 6)}, {"w": (8, 4, 2, 2)}, {"strides": [2, 2]}, "convolution",
      {"c": 4, "h": 10, "w": 12, "k": 8, "p": 5, "q": 6, "r": 2, "s": 2}),
     ("Add", {"a": (2, 3, 4), "b": (2, 3, 4)}, {}, {}, "elementwise", {"elements": 24, "inputs": 2}),
-    ("Mul", {"a": (2, 3, 4)}, {"b": (4,)}, {}, "elementwise", {"elements": 24, "inputs": 1, "constants": 4}),
+    ("Mul", {"a": (2, 3, 4)}, {"b": (4,)}, {}, "elementwise", {"elements": 24, "inputs": 1, "constants": 4, "span": 4}),
     ("Softmax", {"a": (2, 3, 4)}, {}, {"axis": -1}, "softmax", {"rows": 6, "columns": 4}),
     ("LayerNormalization", {"a": (2, 3, 4)}, {"s": (4,), "b": (4,)}, {}, "normalisation", {"rows": 6, "columns": 4, "weights": 2}),
     ("GlobalAveragePool", {"a": (1, 8, 5, 6)}, {}, {}, "reduction", {"rows": 8, "columns": 30}),
     ("MaxPool", {"a": (1, 8, 10, 12)}, {}, {"kernel_shape": [3, 3], "strides": [2, 2]}, "pooling",
      {"c": 8, "h": 10, "w": 12, "p": 4, "q": 5, "r": 3, "s": 3}),
-    ("Transpose", {"a": (2, 3, 4, 5)}, {}, {"perm": [0, 2, 1, 3]}, "copy", {"elements": 120, "run": 5}),
-    ("Transpose", {"a": (2, 3, 4, 5)}, {}, {"perm": [3, 2, 1, 0]}, "copy", {"elements": 120, "run": 1}),
-    ("Concat", {"a": (1, 3, 4), "b": (1, 2, 4)}, {}, {"axis": 1}, "copy", {"elements": 20, "run": 12}),
+    ("Transpose", {"a": (2, 3, 4, 5)}, {}, {"perm": [0, 2, 1, 3]}, "copy", {"elements": 120, "run": 5, "axes": 2, "rows": 3, "columns": 4}),
+    ("Transpose", {"a": (2, 3, 4, 5)}, {}, {"perm": [3, 2, 1, 0]}, "copy", {"elements": 120, "run": 1, "axes": 4, "rows": 2, "columns": 5}),
+    ("Concat", {"a": (1, 3, 4), "b": (1, 2, 4)}, {}, {"axis": 1}, "copy", {"elements": 20, "run": 8, "parts": 2}),
     ("LSTM", {"x": (6, 2, 5)}, {"w": (1, 16, 5), "r": (1, 16, 4)}, {"hidden_size": 4}, "recurrent",
      {"steps": 6, "batch": 2, "input": 5, "hidden": 4, "directions": 1, "gates": 4}),
 ]  # fmt: skip
@@ -64,7 +64,8 @@ def test_the_sizes_of_operators(
 ) -> None:
     found = one(kind, inputs, weights, **attributes)
     assert isinstance(found, Workload)
-    assert (found.kind, found.variant, found.precision) == (family, kind, "fp32")
+    changing = kind == "MatMul" and len(inputs) == 2
+    assert (found.kind, found.variant, found.precision) == (family, f"{kind}+changing" if changing else kind, "fp32")
     ones = {name: size for name, size in found.sizes.items() if name not in sizes}
     assert {name: found.sizes[name] for name in sizes} == sizes
     assert all(size == 1 for size in ones.values()), ones

@@ -27,9 +27,9 @@ from .features import is_feature
 
 __all__ = ["METHODS", "MOST_LOG", "Corrector", "Intervals", "Measured", "Method", "Model", "Range"]
 
-#: What a corrector can be: one level for all rows, one of three models, or the mean of these.
-Method = Literal["level", "ridge", "network", "trees", "gaussian", "mean"]
-METHODS: tuple[Method, ...] = ("level", "ridge", "network", "trees", "gaussian", "mean")
+#: What a corrector can be: one level for all rows, one of four models, the mean of the first three, or of the process and trees.
+Method = Literal["level", "ridge", "network", "trees", "gaussian", "mean", "both"]
+METHODS: tuple[Method, ...] = ("level", "ridge", "network", "trees", "gaussian", "mean", "both")
 Model = Ridge | Network | Trees | Gaussian
 #: Logarithms of ratios beyond this are of no measurement: e^50 is more than all times that there are.
 MOST_LOG = 50.0

@@ -31,7 +31,7 @@ Sides = Sequence[tuple[Indexes, Indexes]]
 _ALIKE = 1.01
 _PARTS: Mapping[Method, tuple[Method, ...]] = {
     "level": (), "ridge": ("ridge",), "network": ("network",), "trees": ("trees",), "gaussian": ("gaussian",),
-    "mean": ("trees", "gaussian"),
+    "mean": ("ridge", "network", "trees"), "both": ("trees", "gaussian"),
 }  # fmt: skip
 #: Rows from which a model has more to say than one level.
 _LEAST_ROWS = 30
