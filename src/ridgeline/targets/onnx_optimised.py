@@ -62,7 +62,7 @@ def optimised_onnx(
         TargetFailed: the process ended, or reached a limit.
         BackendUnavailable: onnx or onnxruntime is not installed.
     """
-    key = "" if made is None else _key(path, shapes or {}, fixed)
+    key = _key(path, shapes or {}, fixed)
     if made is not None and key in made:
         return made[key]
     given = {name: list(shape) if isinstance(shape, tuple) else shape for name, shape in (shapes or {}).items()}
