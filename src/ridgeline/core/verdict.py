@@ -121,8 +121,8 @@ class OperatorSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One operator as reported; total_s and share are null when the level was perturbed, and shapes tell operators of one name apart.
 
     `predicted_s` is what a model expects of it, null where none was asked or it knows nothing; `against` how the measured time stands to that, null
-    where it was not judged. `missing`, of one that is slower: hypotheses whose seconds are the measured ones within 15 %, the nearest first. One names
-    the missing term, several leave it open, and where there is none it is not known.
+    where it was not judged. `missing`, of one that is slower: hypotheses whose seconds are the measured ones within 15 %, the nearest first. One
+    names the missing term, several leave it open, and where there is none it is not known.
     """
 
     name: str
