@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from ridgeline.core import Diagnosis, Facts, OperatorRow, ReadError, TargetInfo
+from ridgeline.core import Diagnosis, Facts, OperatorRow, ReadError, TargetInfo, UsageError
 from ridgeline.flows.diagnose import diagnose
 from ridgeline.flows.expecting import with_expected
 from ridgeline.targets import TargetSpec, parse_target
@@ -93,6 +93,8 @@ def test_a_trained_model_that_is_none_ends_before_anything_is_measured(network: 
     (tmp_path / "bad.model").write_text("{}")
     with pytest.raises(ReadError):
         diagnose(parse_target(str(network)), device=cpu(), trained=[str(tmp_path / "bad.model")])
+    with pytest.raises(UsageError, match="an ONNX model"):
+        diagnose(parse_target("package.module:work"), device=cpu(), trained=[str(tmp_path / "bad.model")])
 
 
 def test_a_diagnosis_from_before_there_was_a_model_still_reads(full_diagnosis: Diagnosis) -> None:

@@ -47,6 +47,7 @@ def test_the_sums_and_the_worst_are_said(compared: Diagnosis) -> None:
     assert said.startswith("PREDICTED AGAINST ACTUAL 3 of 12 operators are slower than the model says they could be, 1 faster.")
     assert "model calibrate" in said
     assert "11 learned, 1 analytic" in said
+    assert "Formulas answer for 1 of them" in said
     assert "2.00 ms – 3.00 ms" in said
     assert "one thread" in said
     assert "several would explain it: weights from DRAM, lower clock" in said

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ridgeline import diagnosis as rules
-from ridgeline.core import BackendUnavailable, Device, Diagnosis, Facts, LevelRecord, Need, RidgelineError
+from ridgeline.core import BackendUnavailable, Device, Diagnosis, Facts, LevelRecord, Need, RidgelineError, UsageError
 from ridgeline.core.units import format_quantity
 from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.measurement.agent import EVERY_LEVEL, PreparedReport
@@ -82,7 +82,7 @@ def diagnose(
         ReadError, UsageError, BackendUnavailable: see the message.
     """
     report = report or (lambda label, fraction: None)
-    known = _knowledge(trained)
+    known = _knowledge(trained, spec)
     put_back_settings(report)
     machine = read_machine()
     with Worker(limits=Limits(wall_s=_LONGEST_S), environment=worker_environment(spec), preload=EVERY_LEVEL) as worker:
@@ -120,10 +120,12 @@ def diagnose(
     return record.closed(facts, found)
 
 
-def _knowledge(trained: Sequence[str]) -> Knowledge | None:
+def _knowledge(trained: Sequence[str], spec: TargetSpec) -> Knowledge | None:
     """Trained models, before anything is measured: a file that cannot be read is the person's business."""
     if not trained:
         return None
+    if spec.kind != "onnx":
+        raise UsageError("an ONNX model beside a trained model", found=f"{spec.text}, a target of kind {spec.kind}", remedy="leave out --model")
     from .predicting.trained import knowledge_of
 
     return knowledge_of(trained)

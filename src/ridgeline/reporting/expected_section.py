@@ -45,7 +45,10 @@ def _sentence(found: ExpectedSummary) -> str:
         said = f"{found.slower} of {found.operators} operators are slower than the model says they could be, {found.faster} faster."
     if found.faster:
         said += " Where they are faster the model is wrong: such pairs are for `ridgeline model calibrate`."
-    if not found.trained:
+    formulas = found.by.get("analytic", 0)
+    if found.trained and formulas:
+        said += f" Formulas answer for {formulas} of them, with wide intervals: the trained model knows nothing like these."
+    elif not found.trained:
         said += " Formulas alone have wide intervals, so that only what lies far above them is called slow: --model FILE gives a trained model."
     return said
 
