@@ -9,8 +9,9 @@ import pytest
 from ridgeline.core import Diagnosis, ExpectedOperator, ExpectedTable, Facts, OperatorRow, OperatorSummary, Quantity
 from ridgeline.core.documents import decode, encode
 from ridgeline.diagnosis import next as next_step
-from ridgeline.diagnosis.expected import matched
-from support.facts_by_hand import around, facts, perturbed, row
+from ridgeline.diagnosis.case import Case
+from ridgeline.diagnosis.expected import held_against_expected, matched
+from support.facts_by_hand import around, facts, perturbed, row, samples
 
 MS = 1e-3
 
@@ -120,10 +121,21 @@ def test_nothing_in_common_is_said(rows: list[OperatorRow]) -> None:
 
 def test_changed_times_are_not_judged() -> None:
     # So much slower under the profile that nothing stands in for its times.
-    slow = facts([row("a", 9 * MS)], wall_s=MS, levels=perturbed(), expected=table(expected("a", MS)))
+    slow = facts([row("a", 9 * MS)], wall_s=9 * MS, samples=samples(MS), levels=perturbed(), expected=table(expected("a", MS)))
     found = diagnose(slow)
     assert found.expected is not None
-    assert (found.expected.operators > 0) == (found.operators[0].total_s is not None)
+    assert found.expected.because == "profiling the operators changed their times"
+    (op,) = found.operators
+    assert (op.total_s, op.against) == (None, None)
+    assert op.predicted_s is not None, "what was predicted holds whatever happened to the measurement"
+
+
+def test_beside_other_work_nothing_is_judged() -> None:
+    case = Case.of(facts([row("a", 2 * MS)], expected=table(expected("a", MS))))
+    found = held_against_expected(case, disturbed=True)
+    assert found.summary is not None
+    assert found.summary.because == "measured beside other work"
+    assert [(op.predicted_s.value, op.against, op.missing) for op in found.operators.values()] == [(MS, None, ())]
 
 
 def test_without_a_model_nothing_is_said() -> None:

@@ -50,6 +50,7 @@ def test_a_diagnosis_of_a_model_says_what_its_operators_should_take(network: Pat
         assert found.expected.operators >= 3
         assert {op.kind for op in found.operators if op.predicted_s is not None} >= {"Conv"}
         assert all(op.against is not None for op in found.operators if op.predicted_s is not None)
+    assert any(op.predicted_s is not None for op in found.operators)
 
 
 def target(**fields: object) -> TargetInfo:

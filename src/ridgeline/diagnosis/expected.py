@@ -39,8 +39,8 @@ class HeldOperator(NamedTuple):
     """What stands in the summary of one operator; see `core.OperatorSummary`."""
 
     predicted_s: Quantity
-    against: AgainstExpected
-    missing: tuple[str, ...]
+    against: AgainstExpected | None = None
+    missing: tuple[str, ...] = ()
 
 
 class Held(NamedTuple):
@@ -60,16 +60,19 @@ def held_against_expected(case: Case, *, disturbed: bool) -> Held:
     if table is None:
         return Held({}, None)
     about = ExpectedSummary(device=table.device, data_version=table.data_version, trained=table.trained)
-    because = _not_judged(case, disturbed)
-    if because:
-        return Held({}, msgspec.structs.replace(about, because=because))
     rows = case.rows
     pairs = matched(rows, table.operators)
+    because = _not_judged(case, disturbed)
+    if because:
+        # What was predicted holds whatever happened to the measurement.
+        known = {index: HeldOperator(said) for index, op in pairs.items() if (said := _predicted(rows[index], op)) is not None}
+        return Held(known, msgspec.structs.replace(about, because=because))
     found = {index: held for index, op in pairs.items() if (held := _held(rows[index], op)) is not None}
     if not found:
         return Held({}, msgspec.structs.replace(about, because="no measured operator is one that the model knows"))
-    verdicts = Counter(held.against.verdict for held in found.values())
-    slower = [held.against.lost_s for held in found.values() if held.against.verdict == "slower"]
+    against = [held.against for held in found.values() if held.against is not None]
+    verdicts = Counter(each.verdict for each in against)
+    slower = [each.lost_s for each in against if each.verdict == "slower"]
     rest = [row.total_s.value for index, row in enumerate(rows) if index not in found]
     summary = msgspec.structs.replace(
         about, operators=len(found), slower=verdicts["slower"], faster=verdicts["faster"], unmatched=len(rest), unmatched_s=math.fsum(rest),
@@ -93,18 +96,22 @@ def _not_judged(case: Case, disturbed: bool) -> str:
 
 
 def _held(row: OperatorRow, op: ExpectedOperator) -> HeldOperator | None:
-    """How a row stands to what is expected of as many calls; null where nothing is."""
-    if op.seconds is None or op.calls <= 0 or row.calls <= 0 or op.seconds.low <= 0 or row.total_s.low < 0:
+    """How a row stands to what is expected of it; null where nothing is."""
+    predicted, actual = _predicted(row, op), row.total_s
+    if predicted is None or predicted.low <= 0 or actual.low < 0:
         return None
-    factor = row.calls / op.calls
-    predicted, actual = op.seconds.scaled(factor), row.total_s
     verdict = _verdict(predicted, actual)
     against = AgainstExpected(
         verdict=verdict, ratio=quotient(actual, predicted, "1", origin="measured ÷ predicted"),
         lost_s=(actual.low - predicted.high, actual.high - predicted.low),
     )  # fmt: skip
-    others = {name: seconds * factor for name, seconds in op.alternatives.items()}
+    others = {name: seconds * row.calls / op.calls for name, seconds in op.alternatives.items()}
     return HeldOperator(predicted, against, _missing(predicted, actual, others) if verdict == "slower" else ())
+
+
+def _predicted(row: OperatorRow, op: ExpectedOperator) -> Quantity | None:
+    """What is expected of as many calls as were measured."""
+    return op.seconds.scaled(row.calls / op.calls) if op.seconds is not None and op.calls > 0 and row.calls > 0 else None
 
 
 def _verdict(predicted: Quantity, actual: Quantity) -> Literal["slower", "faster", "within"]:
