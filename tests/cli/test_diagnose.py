@@ -36,6 +36,11 @@ def test_json_is_the_contract(flow: Flow, run: Call, full_diagnosis: Diagnosis) 
     assert decode(out.encode(), Diagnosis) == full_diagnosis
 
 
+def test_trained_models_go_to_the_flow(flow: Flow, run: Call) -> None:
+    assert run("diagnose", "--model", "own.model", "model.onnx")[0] == 0
+    assert flow.options["trained"] == ("own.model",)
+
+
 def test_markdown(flow: Flow, run: Call, full_diagnosis: Diagnosis) -> None:
     assert run("diagnose", "--markdown", "model.onnx")[1] == markdown(page(full_diagnosis))
     assert run("diagnose", "--markdown", "--json", "model.onnx")[0] == 2

@@ -77,6 +77,13 @@ _FAILED, _INCONCLUSIVE = 1, 3
     help="Ten calls of an ONNX model, or of a function that calls torch, are recorded as well, and answer what a trace is for: --trace shows all of "
     "it and records slow calls too, --no-trace records nothing.",
 )
+@click.option(
+    "--model",
+    "trained",
+    metavar="FILE",
+    multiple=True,
+    help="A trained model that says what the operators of an ONNX model should take (see `ridgeline model train`); repeatable. [default: formulas]",
+)
 @click.option("--trace-iterations", metavar="N", type=int, help="Calls to record, at most 100. [default: 10]")
 @click.option("--trace-out", metavar="FILE", help="Keep the trace, packed if FILE ends in .gz; `ridgeline read` and Perfetto open it.")
 @click.option("--trace-shapes", is_flag=True, help="Record shapes of inputs as well; every recorded operator takes longer for it.")
@@ -180,6 +187,7 @@ def _measured(target: str | None, given: dict[str, Any], tracing: Tracing | None
                 facts_to=facts.append,
                 trying=_trying(given) if given["attempt"] else None,
                 tracing=tracing,
+                trained=given["trained"],
             )
         except KeyboardInterrupt as error:
             if notebook is not None and notebook.last_saved is not None:

@@ -58,6 +58,9 @@ def _options() -> list[Callable[[F], F]]:
         click.option("--runtime", type=click.Choice(_RUNTIMES), help="What runs it. [default: by device]"),
         click.option("--threads", type=click.IntRange(1, 1_000_000), help="Cores that may work. [default: all]"),
         click.option("--model", "trained", metavar="FILE", multiple=True, help="A trained model that corrects the formulas; repeatable."),
+        click.option(
+            "--no-calibration", "uncalibrated", is_flag=True, help="Leave out what `ridgeline model calibrate` keeps beside a trained model."
+        ),
         click.option("--price", metavar="USD/h", help="Price of the device, such as 2.5USD/h. [default: the catalogue's]"),
         click.option("--electricity", metavar="USD", help="Price of a kilowatt-hour, where energy is paid for apart, such as 0.30USD."),
         *(click.option(name, field, metavar=example, help=text) for name, field, _, example, text in _STATE),
@@ -115,7 +118,7 @@ def predicted_report(model: str, given: dict[str, Any], *, explain: bool) -> Pre
         return flow(
             model, given["devices"], batches=given["batches"], shapes=parse_shapes(given["shapes"]), precision=given["precision"], state=state,
             kernel=kernel, runtime=given["runtime"], price_per_hour=prices["price"], price_per_kwh=prices["electricity"], trained=given["trained"],
-            explain=explain, report=say,
+            calibrated=not given["uncalibrated"], explain=explain, report=say,
         )  # fmt: skip
 
 

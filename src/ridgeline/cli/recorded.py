@@ -27,6 +27,7 @@ _MEASURING: Mapping[str, tuple[str, Any]] = {
     "samples": ("--samples", None),
     "attempt": ("--try", False),
     "trace": ("--trace", None),
+    "trained": ("--model", ()),
     "fail_on": ("--fail-on", None),
     "notebook": ("--notebook", None),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from .display import shown_inline
+from .expected import ExpectedSummary
 from .facts import Caution, ClockState
 from .read_report import ReadReport
 from .trials import Untried
@@ -31,7 +32,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", t
     """The page as data; the contract of `ridgeline diagnose --json`. Seconds, bytes, FLOP throughout; `threads` is 0 where the target decides.
 
     `models_share` is the part of the end-to-end time in calls of models, found beside the stages; null where none was seen. `trace` is what a
-    recording of a few calls answers; null where none is to be had, or it would take too long, or nobody wanted it.
+    recording of a few calls answers; null where none is to be had, or it would take too long, or nobody wanted it. `expected` is what a model says of
+    the operators against what they took; null where none was asked.
     """
 
     target: str
@@ -65,6 +67,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", t
     budget_state: BudgetReport | None = None
     models_share: float | None = None
     trace: ReadReport | None = None
+    expected: ExpectedSummary | None = None
 
     def _repr_html_(self) -> str | None:
         """Its fragment for a notebook."""

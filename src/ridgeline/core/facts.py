@@ -13,6 +13,7 @@ from .caution import Caution
 from .cold import ColdStart
 from .column import Column
 from .device import Device, Engine
+from .expected import ExpectedTable
 from .graph import Placement
 from .partitions import PartitionTable
 from .primitives import PrimitiveTable
@@ -296,6 +297,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         cannot: instrument → why it is not to be had here, so that a diagnosis does not ask for it again.
         outside_s: seconds of starting the process, for commands.
+        expected: what a model says of the operators, for `diagnosis.expected`.
         trials: changes that were tried beside the original; untried: those that were not, and why.
     """
 
@@ -314,6 +316,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     wall_split: WallSplit | None = None
     stages: StageTable | None = None
     operators: OpTable | None = None
+    expected: ExpectedTable | None = None
     partitions: PartitionTable | None = None
     primitives: PrimitiveTable | None = None
     relayouts: tuple[Relayout, ...] | None = None

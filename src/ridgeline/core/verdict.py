@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from .expected import AgainstExpected
 from .quantity import Quantity
 
 __all__ = [
@@ -117,7 +118,12 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatorSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One operator as reported; total_s and share are null when the level was perturbed, and shapes tell operators of one name apart."""
+    """One operator as reported; total_s and share are null when the level was perturbed, and shapes tell operators of one name apart.
+
+    `predicted_s` is what a model expects of it, null where none was asked or it knows nothing; `against` how the measured time stands to that, null
+    where it was not judged. `missing`, of one that is slower: hypotheses whose seconds are the measured ones within 15 %, the nearest first. One
+    names the missing term, several leave it open, and where there is none it is not known.
+    """
 
     name: str
     kind: str
@@ -139,6 +145,9 @@ class OperatorSummary(msgspec.Struct, frozen=True, kw_only=True):
     inserted: bool = False
     reason: str = ""
     shapes: str = ""
+    predicted_s: Quantity | None = None
+    against: AgainstExpected | None = None
+    missing: tuple[str, ...] = ()
 
 
 class OverheadSummary(msgspec.Struct, frozen=True, kw_only=True):

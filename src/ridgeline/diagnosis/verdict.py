@@ -32,6 +32,7 @@ from ridgeline.stats import moves_one_way
 from .budget import budget_report
 from .case import Case, Finding, Rule
 from .causes.unexplained import UNKNOWN
+from .expected import Held, held_against_expected
 from .ground_truth import ground_truth
 from .judge import BOUND_HIGH, BOUND_LOW, HEALTHY, Judged
 from .observer import observer_cautions, split_perturbed
@@ -78,10 +79,11 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         shown = [top, *ranked]
     bottleneck = None if healthy or top is None else _bottleneck(top)
     actions = () if healthy or (top is not None and top.bound == "inconclusive" and top.cause == UNKNOWN) else promise(_of_use(shown), case.wall_s)
-    tried = judged_trials(facts.trials, actions, disturbed=top is not None and top.cause == "interference")
+    tried = judged_trials(facts.trials, actions, disturbed=_disturbed(top))
     if bottleneck is not None and top is not None and confirms(tried, {proposal.action for proposal in top.proposals}):
         bottleneck = msgspec.structs.replace(bottleneck, confirmed=True)
     actions = weighed(beside_sibling(actions, tried, case.wall_s), tried, case.wall_s)
+    held = held_against_expected(case, disturbed=_disturbed(top))
     return Diagnosis(
         target=facts.target.spec,
         machine=facts.machine.description,
@@ -98,8 +100,9 @@ def conclude(facts: Facts, rules: Iterable[Rule]) -> Diagnosis:
         levels=tuple(_levels(facts)),
         stages=tuple(stage_summaries(case)),
         models_share=models_share(case),
-        operators=tuple(_operator(case, part, top) for part in sorted(case.judged, key=lambda p: -p.row.total_s.value)),
+        operators=tuple(_operator(case, part, top, held) for part in sorted(case.judged, key=lambda p: -p.row.total_s.value)),
         overhead=_overhead(facts),
+        expected=held.summary,
         partitions=partition_summary(facts.partitions, perturbed=case.perturbed),
         bottleneck=bottleneck,
         actions=actions,
@@ -251,10 +254,14 @@ def _overhead(facts: Facts) -> OverheadSummary | None:
     return OverheadSummary(operators_s=operators, wall_s=wall, gap_s=wall - operators, gap_share=(wall - operators) / wall if wall else 0.0)
 
 
-def _operator(case: Case, part: Judged, top: Finding | None) -> OperatorSummary:
-    row, hold = part.row, case.shares_hold
-    # What ran beside other work has numbers and no verdict.
-    disturbed = top is not None and top.cause == "interference"
+def _disturbed(top: Finding | None) -> bool:
+    """What ran beside other work has numbers and no verdict."""
+    return top is not None and top.cause == "interference"
+
+
+def _operator(case: Case, part: Judged, top: Finding | None, held: Held) -> OperatorSummary:
+    row, hold, disturbed = part.row, case.shares_hold, _disturbed(top)
+    expected = held.operators.get(part.index)
     return OperatorSummary(
         name=row.name,
         kind=row.kind,
@@ -276,6 +283,9 @@ def _operator(case: Case, part: Judged, top: Finding | None) -> OperatorSummary:
         inserted=row.inserted,
         reason=row.reason or ("measured beside other work: not judged" if disturbed else ""),
         shapes=row.shapes,
+        predicted_s=expected.predicted_s if expected else None,
+        against=expected.against if expected else None,
+        missing=expected.missing if expected else (),
     )
 
 

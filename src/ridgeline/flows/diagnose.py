@@ -6,18 +6,19 @@ written down with its reason and not asked for again, so that one broken profile
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ridgeline import diagnosis as rules
-from ridgeline.core import BackendUnavailable, Device, Diagnosis, Facts, LevelRecord, Need, RidgelineError
+from ridgeline.core import BackendUnavailable, Device, Diagnosis, Facts, LevelRecord, Need, RidgelineError, UsageError
 from ridgeline.core.units import format_quantity
 from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.measurement.agent import EVERY_LEVEL, PreparedReport
 from ridgeline.targets import TargetSpec, worker_environment
 
+from .expecting import with_expected
 from .instruments import Instruments, satisfy
 from .left_over import put_back_settings
 from .probe import probe
@@ -27,6 +28,7 @@ from .trace import record as record_trace
 from .trying import Trying, experiment_of, try_changes
 
 if TYPE_CHECKING:
+    from ridgeline.model.graphs.predicting import Knowledge
     from ridgeline.notebook import Notebook
 
 __all__ = ["diagnose"]
@@ -54,6 +56,7 @@ def diagnose(
     facts_to: Callable[[Facts], None] | None = None,
     trying: Trying | None = None,
     tracing: Tracing | None = UNASKED,
+    trained: Sequence[str] = (),
 ) -> Diagnosis:
     """Find the bottleneck of a target, name the fix, and say what it is worth.
 
@@ -69,6 +72,7 @@ def diagnose(
         trying: apply the changes that can be applied beside the original, within this budget; nothing is tried if `None`.
         tracing: how a few calls are recorded as well and put to the questions that a trace is for, where a profiler can record them; `UNASKED`, the
             default, leaves it out where ten calls would take more than a quarter of the time; nothing is recorded if `None`.
+        trained: files of trained models, for what the operators of an ONNX model should take; without them formulas say it, with wide intervals.
 
     Returns:
         The diagnosis; its `run` is the id in the notebook, null where it was not kept.
@@ -78,6 +82,7 @@ def diagnose(
         ReadError, UsageError, BackendUnavailable: see the message.
     """
     report = report or (lambda label, fraction: None)
+    known = _knowledge(trained, spec)
     put_back_settings(report)
     machine = read_machine()
     with Worker(limits=Limits(wall_s=_LONGEST_S), environment=worker_environment(spec), preload=EVERY_LEVEL) as worker:
@@ -104,14 +109,26 @@ def diagnose(
         if tracing is not None and not (tracing.unasked and spec.use == "once"):
             call_s = step.ground_truth.median_s if step.ground_truth else prepared.first_s
             facts = _with_trace(facts, worker, tracing, budget, call_s, record, report)
-            step = rules.next(facts)
-    assert isinstance(step, Diagnosis)  # a trace takes nothing away that a verdict stands on
+        facts = with_expected(facts, spec, known, report, worker=worker)
+    step = rules.next(facts)
+    assert isinstance(step, Diagnosis)  # a trace and a model take nothing away that a verdict stands on
     found = record.filled(step, facts)
     if trying is not None:
         facts, found = _with_trials(found, facts, spec, trying, record, report)
     if facts_to is not None:
         facts_to(facts)
     return record.closed(facts, found)
+
+
+def _knowledge(trained: Sequence[str], spec: TargetSpec) -> Knowledge | None:
+    """Trained models, before anything is measured: a file that cannot be read is the person's business."""
+    if not trained:
+        return None
+    if spec.kind != "onnx":
+        raise UsageError("an ONNX model beside a trained model", found=f"{spec.text}, a target of kind {spec.kind}", remedy="leave out --model")
+    from .predicting.trained import knowledge_of
+
+    return knowledge_of(trained)
 
 
 def _announce(first_s: float | None, budget_s: float, kind: str, report: Report) -> None:

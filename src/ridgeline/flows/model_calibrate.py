@@ -18,7 +18,7 @@ from ridgeline.model.calibration.report import CalibrationReport, Ledger, begun,
 from ridgeline.model.operators.model import OperatorModel
 from ridgeline.readers.source import Source
 
-from .modelling.documents import read_document
+from .modelling.documents import ledger_file, read_document
 from .modelling.pairs import pairs_of_notebook
 
 __all__ = ["calibrate", "ledger_file"]
@@ -62,11 +62,6 @@ def calibrate(
     if taken or (not place.exists() and (pairs is not None or from_notebook)):
         write_atomic(place, encode(Ledger(calibration=after, files=files, last_run=last)))
     return said
-
-
-def ledger_file(model: str | Path) -> Path:
-    """Where the calibration of a model file is kept."""
-    return Path(f"{model}.calibration")
 
 
 def _pair(line: bytes, number: int, file: str | Path) -> Pair:

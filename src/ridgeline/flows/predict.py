@@ -32,6 +32,7 @@ from ridgeline.model.graphs.indicators import Prices
 from ridgeline.model.graphs.predicting import Knowledge, Question, predicted
 from ridgeline.model.graphs.tasks import Plan, plan_of_graph, plan_of_list
 
+from .predicting.calibrations import kept_calibration
 from .predicting.devices import devices_of
 from .predicting.loading import FORMATS, Loaded, load_model, read_operators, record_call
 from .predicting.trained import knowledge_of
@@ -46,8 +47,8 @@ _BLOCKS = {512: 16, 256: 8}
 def predict(
     model: str, devices: Sequence[str | Device], *, batches: Sequence[int] = (), shapes: Mapping[str, tuple[int, ...]] | None = None,
     precision: Precision | None = None, state: SystemState | None = None, kernel: KernelParameters | None = None, runtime: str | None = None,
-    price_per_hour: float | None = None, price_per_kwh: float | None = None, trained: Sequence[str] = (), explain: bool = False,
-    report: Report | None = None,
+    price_per_hour: float | None = None, price_per_kwh: float | None = None, trained: Sequence[str] = (), calibrated: bool = True,
+    explain: bool = False, report: Report | None = None,
 ) -> PredictionReport:  # fmt: skip
     """What one call of a model takes on each device, in SI units.
 
@@ -61,6 +62,7 @@ def predict(
         runtime: a key of `ridgeline.model.graphs.fusion.RUNTIMES`; by device if not given.
         price_per_hour: USD of the device, the catalogue's if not given; price_per_kwh: USD, where energy is paid for apart.
         trained: files of trained models; without them all numbers are by formulas.
+        calibrated: whether the calibration that is kept beside one of them is applied.
         explain: whether each prediction says why.
 
     Raises:
@@ -70,10 +72,11 @@ def predict(
     say = report or (lambda label, fraction: None)
     _check(runtime, batches, price_per_hour, price_per_kwh)
     known = knowledge_of(trained)
+    kept = kept_calibration(trained if calibrated else (), known)
     found = devices_of(devices, say)
     say(f"reading {model}", None)
     plans = _Plans(model, shapes, runtime)
-    cautions = [*plans.cautions, *_without_training(known), *_of_another_kind(known, found)]
+    cautions = [*plans.cautions, *_without_training(known), *_of_another_kind(known, found), *kept.cautions]
     prices = Prices(price_per_hour, price_per_kwh)
     predictions: list[Prediction] = []
     refused: list[OutOfRange] = []
@@ -83,7 +86,7 @@ def predict(
             plan = plans.of(device)
             for batch in batches or (None,):
                 question = Question(batch=batch, precision=precision, state=state, kernel=kernel, prices=prices)
-                predictions.append(_one(plan, device, question, known, explain))
+                predictions.append(kept.applied(_one(plan, device, question, known, explain), plans.name, question))
         except OutOfRange as error:
             refused.append(error)
             cautions.append(Caution(code="left-out", message=f"{device.name}: {error}", effect="it is not among the predictions"))

@@ -11,6 +11,7 @@ from typing import Literal
 from ridgeline.core import Action, Bottleneck, Diagnosis, RunnerUp, UsageError, Where, parse_budget
 from ridgeline.core.units import format_quantity
 
+from .expected_section import expected_sections
 from .measured import disturbed, measured_sections
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, format_cell, missing, seconds, share, speedup, words
 from .recipe import doubt_sections, recipe_section
@@ -44,6 +45,7 @@ def page(diagnosis: Diagnosis) -> Page:
             _what_to_do(diagnosis),
             *tried_sections(diagnosis),
             *measured_sections(diagnosis),
+            *expected_sections(diagnosis),
             *([trace_section(diagnosis.trace)] if diagnosis.trace is not None else []),
             *_evidence(diagnosis),
             *_runners_up(diagnosis),

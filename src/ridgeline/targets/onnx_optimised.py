@@ -26,6 +26,7 @@ __all__ = ["optimised_onnx"]
 
 Shapes = Mapping[str, tuple[int, ...] | int]
 
+_HERE = "ridgeline.targets.onnx_optimised:optimise_here"
 _LONGEST_S = 300.0
 # Several copies of the weights are held at a time, and a model may ask for more than there is while it is folded.
 _SHARE_OF_MEMORY = 0.5
@@ -42,8 +43,9 @@ _SETTINGS = {
 
 
 def optimised_onnx(
-    path: str, shapes: Shapes | None = None, *, fixed: bool = False, limits: Limits | None = None, made: MutableMapping[str, Graph] | None = None
-) -> Graph:
+    path: str, shapes: Shapes | None = None, *, fixed: bool = False, limits: Limits | None = None, made: MutableMapping[str, Graph] | None = None,
+    worker: Worker | None = None,
+) -> Graph:  # fmt: skip
     """The operators that onnxruntime runs for a model on this machine, with their work.
 
     Args:
@@ -52,6 +54,7 @@ def optimised_onnx(
         fixed: whether the model is taken as one that was exported with these shapes; what computes shapes at run time is then gone.
         limits: of the process; five minutes and half of the machine's memory if not given.
         made: what was made before by the same question, for one to ask many; looked at and added to.
+        worker: a process that has loaded onnxruntime already, with limits of its own; a new one if not given.
 
     Raises:
         ReadError: no model, or one that onnxruntime refuses.
@@ -63,13 +66,18 @@ def optimised_onnx(
     if made is not None and key in made:
         return made[key]
     given = {name: list(shape) if isinstance(shape, tuple) else shape for name, shape in (shapes or {}).items()}
+    arguments = {"path": path, "shapes": given, "fixed": fixed}
+    found = _in_new_process(arguments, limits) if worker is None else worker.call(_HERE, arguments, Graph)
+    if made is not None:
+        made[key] = found
+    return found
+
+
+def _in_new_process(arguments: dict[str, Any], limits: Limits | None) -> Graph:
     allowed = limits or Limits(wall_s=_LONGEST_S, memory_bytes=int(_SHARE_OF_MEMORY * read_machine().memory_bytes))
     # One thread: a session that never runs has nothing to share.
     with Worker(limits=allowed, environment={"OMP_NUM_THREADS": "1"}) as worker:
-        arguments = {"path": path, "shapes": given, "fixed": fixed}
-        found = worker.call("ridgeline.targets.onnx_optimised:optimise_here", arguments, Graph)
-    if made is not None:
-        made[key] = found
+        found: Graph = worker.call(_HERE, arguments, Graph)
     return found
 
 

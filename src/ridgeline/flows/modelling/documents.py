@@ -12,13 +12,18 @@ from ridgeline.core import ReadError, RidgelineError
 from ridgeline.core.documents import decode
 from ridgeline.readers.source import Limits, Source
 
-__all__ = ["read_document", "schema_of"]
+__all__ = ["ledger_file", "read_document", "schema_of"]
 
 T = TypeVar("T", bound=msgspec.Struct)
 _LIMITS = Limits(whole_bytes=2**29)
 #: What a person calls them.
 _NAMES = {"OperatorModel": "a file that `ridgeline model train` wrote", "Device": "a file that `ridgeline probe --json` wrote"}
 _SCHEMA = re.compile(r'"schema"\s*:\s*"(ridgeline\.[a-z-]{1,40}/[0-9]{1,6})"')
+
+
+def ledger_file(model: str | Path) -> Path:
+    """Where the calibration of a model file is kept."""
+    return Path(f"{model}.calibration")
 
 
 def schema_of(path: str | Path) -> str | None:

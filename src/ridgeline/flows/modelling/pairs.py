@@ -7,7 +7,6 @@ beside other work. A pair belongs to its model and device, and has the circumsta
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,14 +17,13 @@ from ridgeline.model.calibration import Context, Pair
 from ridgeline.notebook import Notebook, RunSummary, default_location, exists
 
 from .devices import kept_probes
+from .input_shapes import shapes_of_inputs
 
 __all__ = ["Found", "pairs_of_notebook"]
 
 Report = Callable[[str, float | None], None]
 _VERBS = ("bench", "diagnose")
 _KINDS = ("onnx", "tflite")
-#: `input: float32[1,3,224,224] (synthetic)`
-_INPUT = re.compile(r"(?P<name>.+?): \w+\[(?P<shape>[0-9]+(?:, ?[0-9]+)*)\]")
 #: What a run is warned of where its times are not those of the model alone.
 _DISTURBED = frozenset(("interference",))
 
@@ -127,12 +125,8 @@ class _Predictions:
         target = run.facts.target
         state = SystemState(threads=target.threads) if target.threads > 0 else None
         try:
-            report = predict(target.spec, [device], shapes=_shapes(target.inputs), state=state, trained=[self._model])
+            # A correction is of what the model alone says: pairs of corrected predictions would correct it twice.
+            report = predict(target.spec, [device], shapes=shapes_of_inputs(target.inputs), state=state, trained=[self._model], calibrated=False)
         except RidgelineError as error:
             raise _Passed(f"cannot be predicted: {error}") from error
         return report.predictions[0]
-
-
-def _shapes(inputs: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    found = [match for text in inputs if (match := _INPUT.match(text))]
-    return {match["name"]: tuple(int(size) for size in match["shape"].split(",")) for match in found}

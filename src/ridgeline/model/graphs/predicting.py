@@ -25,7 +25,7 @@ from .indicators import Prices, Teller, cost, energy, peak_memory, power
 from .summing import Summed, summed
 from .tasks import Plan
 
-__all__ = ["Knowledge", "Question", "predicted"]
+__all__ = ["Answered", "Knowledge", "Question", "answered", "predicted", "version_of"]
 
 Floats = NDArray[np.float64]
 #: More operators than this share without a time would make the sum a number of something else.
@@ -51,6 +51,21 @@ class Question(NamedTuple):
     prices: Prices = Prices()
 
 
+class Answered(NamedTuple):
+    """Operators of a plan on a device.
+
+    `plan`: as it is executed; `under`: roofs of the device; `works`, `repeats` (N,), `prices`: of the tasks that have a workload, in their order;
+    `reasons`: why the whole may be wrong.
+    """
+
+    plan: Plan
+    under: Roofs
+    works: tuple[Workload, ...]
+    repeats: Floats
+    prices: Priced
+    reasons: tuple[str, ...]
+
+
 def predicted(plan: Plan, device: Device, question: Question | None = None, known: Knowledge | None = None) -> Prediction:
     """What one call of a plan takes on a device.
 
@@ -65,24 +80,35 @@ def predicted(plan: Plan, device: Device, question: Question | None = None, know
         UsageError: a state or kernel that cannot be.
     """
     asked, trained = question or Question(), known or Knowledge()
+    found = answered(plan, device, asked, trained)
+    count, of = len(found.works), len(found.plan.tasks)
+    if count < (1 - _MOST_MISSING) * of:
+        first = next(task for task in found.plan.tasks if task.work is None)
+        said = f"{of - count} of {of} without, the first {first.name}: {first.reason}"
+        raise OutOfRange("a model of whose operators nearly all are known", found=said, remedy="bind its shapes with --shape")
+    call = summed(found.plan, found.prices, found.repeats, found.under, asked.state)
+    return _prediction(found.plan, found.under, asked, trained, found.prices, call, [*found.reasons, *_missing(found.plan, call)])
+
+
+def answered(plan: Plan, device: Device, asked: Question, known: Knowledge) -> Answered:
+    """What each operator of a plan takes on a device, as far as it is known.
+
+    Raises:
+        OutOfRange: as `predicted`, where no operator at all is known. UsageError: a state or kernel that cannot be.
+    """
     if asked.batch is not None:
         plan = plan.batched(asked.batch)
     under = roofs(device, asked.state, plan.runtime)
     plan, reasons = _executed(plan, under, asked.precision)
-    tasks = [task for task in plan.tasks if task.work is not None]
-    if not tasks:
+    works = [task.work for task in plan.tasks if task.work is not None]
+    if not works:
         raise OutOfRange("a model of which at least one operator is known", found=f"{plan.name}: none is", remedy="bind its shapes with --shape")
-    if len(tasks) < (1 - _MOST_MISSING) * len(plan.tasks):
-        first = next(task for task in plan.tasks if task.work is None)
-        found = f"{len(plan.tasks) - len(tasks)} of {len(plan.tasks)} without, the first {first.name}: {first.reason}"
-        raise OutOfRange("a model of whose operators nearly all are known", found=found, remedy="bind its shapes with --shape")
-    works = [task.work for task in tasks if task.work is not None]
     touched = _touched(plan, works)
     if touched:
         works = [msgspec.structs.replace(work, reuse_bytes=touched) for work in works]
-    prices = priced(works, under, asked.state, asked.kernel, corrector=trained.operators, gpus=trained.gpus)
-    call = summed(plan, prices, np.array([task.repeats for task in tasks]), under, asked.state)
-    return _prediction(plan, under, asked, trained, prices, call, [*reasons, *_missing(plan, call)])
+    prices = priced(works, under, asked.state, asked.kernel, corrector=known.operators, gpus=known.gpus)
+    repeats = np.array([task.repeats for task in plan.tasks if task.work is not None])
+    return Answered(plan, under, tuple(works), repeats, prices, tuple(reasons))
 
 
 def _executed(plan: Plan, under: Roofs, wanted: Precision | None) -> tuple[Plan, list[str]]:
@@ -166,7 +192,7 @@ def _prediction(
         },
         occupancy=known_or("occupancy", _occupancy(call, under, tell)), power_w=known_or("power_w", watts), energy_j=known_or("energy_j", joules),
         peak_memory_bytes=known_or("peak_memory_bytes", memory), cost_per_million=known_or("cost_per_million", price), currency="USD",
-        price_date="" if asked.prices.hour is not None else device.price_date, basis=call.basis, data_version=_version(known),
+        price_date="" if asked.prices.hour is not None else device.price_date, basis=call.basis, data_version=version_of(known),
         out_of_range=tuple(dict.fromkeys((*reasons, *call.reasons))), bound=max(call.terms, key=lambda name: call.terms[name]),
         operators=_operators(plan, prices, call, tell), runtime=plan.runtime, unknown=unknown,
     )  # fmt: skip
@@ -189,11 +215,12 @@ def _teller(call: Summed, under: Roofs, known: Knowledge) -> Teller:
     rests = "ceilings that were measured" if any(each.rate.source == "measured" for each in under.device.ceilings) else "its data sheet"
     origin = f"ridgeline formulas {assumed().version} on {rests}"
     if call.basis != "analytic":
-        origin += f", corrected by {_version(known)}"
+        origin += f", corrected by {version_of(known)}"
     return Teller(call.seconds, call.low, call.high, level, source, origin)
 
 
-def _version(known: Knowledge) -> str:
+def version_of(known: Knowledge) -> str:
+    """Of the formulas, and of the data of what was trained."""
     trained = [each.data_version for each in (known.operators, known.gpus) if each is not None]
     return " + ".join((f"formulas {assumed().version}", *(text for text in trained if text)))
 
