@@ -58,7 +58,7 @@ def _options() -> list[Callable[[F], F]]:
         click.option("--runtime", type=click.Choice(_RUNTIMES), help="What runs it. [default: by device]"),
         click.option("--threads", type=click.IntRange(1, 1_000_000), help="Cores that may work. [default: all]"),
         click.option("--model", "trained", metavar="FILE", multiple=True, help="A trained model that corrects the formulas; repeatable."),
-        click.option("--price", metavar="USD/h", help="Price of the device, such as 2.5USD/h. [default: the catalogue's]"),
+        click.option("--price", metavar="USD/h", help="Price of the device, the same for all that are asked for, such as 2.5USD/h. [default: the catalogue's]"),
         click.option("--electricity", metavar="USD", help="Price of a kilowatt-hour, where energy is paid for apart, such as 0.30USD."),
         *(click.option(name, field, metavar=example, help=text) for name, field, _, example, text in _STATE),
         click.option(
