@@ -89,7 +89,7 @@ def _device_row(each: Prediction, case: str) -> tuple[Cell, ...]:
         share(each.peak_share.value if each.peak_share else None), share(each.bandwidth_share.value if each.bandwidth_share else None),
         number(each.energy_j.value if each.energy_j else None, "J", reason=_known(each, "energy_j")),
         number(each.peak_memory_bytes.value if each.peak_memory_bytes else None, "B", reason=_known(each, "peak_memory_bytes")),
-        words(f"{cost.value:.3g}") if cost is not None else missing("no price at hand: give --price"), words(each.basis),
+        words(f"{cost.value:.3g}") if cost is not None else missing(_known(each, "cost_per_million")), words(each.basis),
     )  # fmt: skip
 
 

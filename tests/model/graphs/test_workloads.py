@@ -52,7 +52,7 @@ CASES: list[tuple[str, dict[str, tuple[int, ...]], dict[str, tuple[int, ...]], d
      {"c": 8, "h": 10, "w": 12, "p": 4, "q": 5, "r": 3, "s": 3}),
     ("Transpose", {"a": (2, 3, 4, 5)}, {}, {"perm": [0, 2, 1, 3]}, "copy", {"elements": 120, "run": 5, "axes": 2, "rows": 3, "columns": 4}),
     ("Transpose", {"a": (2, 3, 4, 5)}, {}, {"perm": [3, 2, 1, 0]}, "copy", {"elements": 120, "run": 1, "axes": 4, "rows": 2, "columns": 5}),
-    ("Concat", {"a": (1, 3, 4), "b": (1, 2, 4)}, {}, {"axis": 1}, "copy", {"elements": 20, "run": 8, "parts": 2}),
+    ("Concat", {"a": (1, 3, 4), "b": (1, 2, 4)}, {}, {"axis": 1}, "copy", {"elements": 20, "run": 12, "parts": 2}),
     ("LSTM", {"x": (6, 2, 5)}, {"w": (1, 16, 5), "r": (1, 16, 4)}, {"hidden_size": 4}, "recurrent",
      {"steps": 6, "batch": 2, "input": 5, "hidden": 4, "directions": 1, "gates": 4}),
 ]  # fmt: skip

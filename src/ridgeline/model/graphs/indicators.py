@@ -103,7 +103,7 @@ def cost(device: Device, batch: int, joules: Quantity | None, tell: Teller, pric
     """USD of a million items at the price of the device and of energy, or why it is not known."""
     hour = prices.hour if prices.hour is not None else device.price_per_hour.value if device.price_per_hour is not None else None
     if hour is None and prices.kwh is None:
-        return f"no source at hand for the price of {device.name}: give --price"
+        return "no price at hand: give --price"
     if prices.kwh is not None and joules is None:
         return "energy is to be paid for, and the power is not known"
     ends = []
