@@ -122,7 +122,7 @@ def test_going_on_measures_nothing_twice(tmp_path: Path) -> None:
     collect(str(out), seconds=spent + 600.0, resume=True, executor=Machine())
     after = rows.read_bytes()
     assert after.startswith(before)
-    numbers = [msgspec.json.decode(line)["number"] for line in after.splitlines()[1:]]
+    numbers = [row["number"] for row in map(msgspec.json.decode, after.splitlines()[1:]) if row["form"] != "call"]
     assert len(numbers) > 60
     assert len(set(numbers[:120])) == len(numbers[:120])
 
@@ -196,17 +196,17 @@ def test_where_it_errs_is_asked_after_the_even_part() -> None:
     rows: list[Measured] = []
     part = [0.0]
     forms: list[str] = []
-    for number, each in enumerate(itertools.islice(plan(rows, 0, lambda: part[0]), 700)):
+    for number, each in enumerate(itertools.islice(plan(rows, 0, lambda: part[0]), 1700)):
         piece = Piece("", {"work": each.work, "copies": each.copies})
         time = answer(piece)
         noise = 1.0 + (3.0 * ((number * 7) % 5) if each.form == "softmax" else 0.0)
         rows.append(Measured(form=each.form, number=each.number, spent_s=0.0, block=msgspec.structs.replace(time, median_s=time.median_s * noise)))
         forms.append(each.form)
-        if number == 400:
+        if number == 1300:
             part[0] = 0.7
-    errors = {form: float(np.mean([error for _, error in known])) for form, known in errors_left_out(rows[:400]).items() if len(known) > 8}
+    errors = {form: float(np.mean([error for _, error in known])) for form, known in errors_left_out(rows[:1300]).items() if len(known) > 8}
     assert max(errors, key=errors.__getitem__) == "softmax"
-    assert forms[402:].count("softmax") / 298 > 3 * forms[:400].count("softmax") / 400
+    assert forms[1302:].count("softmax") / 398 > 3 * forms[:1300].count("softmax") / 1300
 
 
 def test_blocks_differ_in_what_they_touch() -> None:

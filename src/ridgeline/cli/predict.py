@@ -61,7 +61,7 @@ def _options() -> list[Callable[[F], F]]:
         click.option(
             "--no-calibration", "uncalibrated", is_flag=True, help="Leave out what `ridgeline model calibrate` keeps beside a trained model."
         ),
-        click.option("--price", metavar="USD/h", help="Price of the device, the same for all that are asked for, such as 2.5USD/h. [default: the catalogue's]"),
+        click.option("--price", metavar="USD/h", help="Price of each device, such as 2.5USD/h. [default: the catalogue's]"),
         click.option("--electricity", metavar="USD", help="Price of a kilowatt-hour, where energy is paid for apart, such as 0.30USD."),
         *(click.option(name, field, metavar=example, help=text) for name, field, _, example, text in _STATE),
         click.option(

@@ -37,7 +37,11 @@ class Around(NamedTuple):
 
 def around(rows: Sequence[Measured]) -> Around:
     """Both from the blocks of operators that do nothing: the slope between blocks by their medians, 0 where there are too few."""
-    points = [(row.block.copies + row.block.idle, row.block.median_s) for row in rows if row.block is not None and row.block.work.kind == "call"]
+    points = [
+        (row.block.copies + row.block.idle, row.block.median_s)
+        for row, noisy in zip(rows, disturbed(rows), strict=True)
+        if row.block is not None and row.block.work.kind == "call" and not noisy
+    ]
     if len({nodes for nodes, _ in points}) < 2:
         return Around(0.0, 0.0)
     slopes = [(b_s - a_s) / (b - a) for place, (a, a_s) in enumerate(points) for b, b_s in points[place + 1 :] if a != b]
