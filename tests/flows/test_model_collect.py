@@ -16,7 +16,7 @@ from ridgeline.core.documents import decode
 from ridgeline.core.executor import Outcome, Piece
 from ridgeline.flows.collecting.journal import Head, Journal, Measured
 from ridgeline.flows.collecting.planning import asked, errors_left_out, plan
-from ridgeline.flows.collecting.rows import around, operator_s, table
+from ridgeline.flows.collecting.rows import around, disturbed, operator_s, table
 from ridgeline.flows.model_collect import collect
 from ridgeline.measurement.onnx_blocks import BlockTime
 from ridgeline.model.design import first
@@ -100,6 +100,14 @@ def test_rows_beside_a_neighbour_are_left_out_and_said(tmp_path: Path) -> None:
     assert "another process" in why.reason
     assert why.events > 10
     assert why.first.startswith("t.json row ")
+
+
+def test_a_machine_that_is_busy_throughout_is_told_by_its_probe() -> None:
+    piece = Piece("", {"work": Workload(kind="call", sizes={"nodes": 2}), "copies": 1})
+    rows = [Measured(form="x", number=place, spent_s=0.0, block=answer(piece, True)) for place in range(20)]
+    assert not any(disturbed(rows))
+    assert all(disturbed(rows, USUAL))
+    assert len(table(head(peak_flop_per_s=USUAL), rows, "t")) == 0
 
 
 def test_what_does_not_run_is_said(tmp_path: Path) -> None:

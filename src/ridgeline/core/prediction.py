@@ -89,7 +89,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         achieved_byte_per_s, bandwidth_share: of the memory; `level_share` of each level.
         occupancy: share of the execution units that has work.
         power_w, energy_j: mean power during the call, and energy of one call.
-        peak_memory_bytes: weights, activations and what the runtime needs at the worst moment.
+        peak_memory_bytes: weights, activations and what the runtime needs at the worst moment; fits: whether the device has as much, null
+            where either is not known.
         cost_per_million: price of a million items, in `currency` at the prices of `price_date`.
         basis: how the latency came about.
         data_version: of the measurements that the model was trained or calibrated on, and of the model.
@@ -120,6 +121,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     power_w: Quantity | None = None
     energy_j: Quantity | None = None
     peak_memory_bytes: Quantity | None = None
+    fits: bool | None = None
     cost_per_million: Quantity | None = None
     currency: str = ""
     price_date: str = ""

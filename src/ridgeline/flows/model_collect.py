@@ -20,6 +20,7 @@ from ridgeline.measurement.onnx_blocks import BlockTime
 from .collecting.journal import Head, Journal, Measured
 from .collecting.planning import Asked, plan
 from .collecting.rows import table
+from .probe import probe
 
 __all__ = ["collect"]
 
@@ -59,7 +60,7 @@ def collect(
     name = f"{machine.cpu_model or machine.architecture} ({machine.cpus_usable} CPUs)"
     head = Head(
         machine=name, fingerprint=machine.fingerprint, software=software_versions(_LIBRARIES), threads=threads, seed=seed,
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        started=datetime.now(UTC).isoformat(timespec="seconds"), peak_flop_per_s=0.0 if executor is not None else _peak(say),
     )  # fmt: skip
     if again and os.path.isfile(f"{out}.rows"):
         os.unlink(f"{out}.rows")
@@ -77,6 +78,12 @@ def collect(
     return made
 
 
+def _peak(say: Report) -> float:
+    """Of multiply-adds on all processors: what each block is held against, so that a machine that is busy throughout is told from a slow one."""
+    rates = [each.rate.value for each in probe(report=say).ceilings if each.engine == "fma" and each.precision == "fp32"]
+    return max(rates, default=0.0)
+
+
 def _fill(journal: Journal, executor: Executor, seconds: float, threads: int, say: Report) -> None:
     spent = sum(row.spent_s for row in journal.rows)
     started = time.monotonic()
@@ -86,7 +93,7 @@ def _fill(journal: Journal, executor: Executor, seconds: float, threads: int, sa
         return (spent + time.monotonic() - started) / seconds
 
     def pieces() -> Iterator[Piece]:
-        for each in plan(journal.rows, journal.head.seed, part_done):
+        for each in plan(journal.rows, journal.head.seed, part_done, journal.head.peak_flop_per_s):
             if part_done() >= 1.0:
                 return
             waiting.append(each)

@@ -40,10 +40,13 @@ def explanation_page(report: PredictionReport) -> Page:
 
 
 def _headline(report: PredictionReport) -> str:
-    ranked = sorted(report.predictions, key=_per_item)
+    # What does not run as a whole is no answer, however fast it would be.
+    ranked = sorted(report.predictions, key=lambda each: (each.fits is False, _per_item(each)))
     best = ranked[0]
     level = format_share(best.latency_s.confidence)
     said = f"{report.model} on {_case(best, report)}: {best.latency_s} a call at {level}, by {_basis(best)}"
+    if best.fits is False:
+        said += ", if it fitted into memory"
     if len(ranked) == 1:
         return said
     near = [each for each in ranked[1:] if each.latency_s.low / (each.batch or 1) <= best.latency_s.high / (best.batch or 1)]

@@ -25,6 +25,7 @@ from ridgeline.core import (
     UsageError,
     Workload,
 )
+from ridgeline.core.device import Precision
 from ridgeline.core.documents import decode, encode
 from ridgeline.core.prediction import Basis
 from ridgeline.device import find
@@ -121,6 +122,30 @@ def test_which_sizes_grow(kind: str, sizes: dict[str, int], grown: dict[str, int
 def test_a_batch_of_a_million_does_not_fit_and_says_so() -> None:
     found = of_chain(question=Question(batch=10**6))
     assert any("does not run there as a whole" in reason for reason in found.out_of_range)
+
+
+def test_what_does_not_fit_is_told_in_a_field_of_its_own() -> None:
+    large, small = (of_chain(device=find("t4"), question=Question(batch=batch)) for batch in (10**6, 1))
+    assert (large.fits, small.fits) == (False, True)
+    assert of_chain(device=msgspec.structs.replace(find("t4"), memory_bytes=None)).fits is None
+
+
+def test_energy_alone_is_no_price_of_a_device() -> None:
+    """A device whose price is not known would be the cheapest of all."""
+    unpriced = msgspec.structs.replace(find("t4"), price_per_hour=None)
+    found = of_chain(device=unpriced, question=Question(prices=Prices(None, 0.3)))
+    assert found.cost_per_million is None
+    assert "--price" in found.unknown["cost_per_million"]
+    only_energy = of_chain(device=unpriced, question=Question(prices=Prices(0.0, 0.3)))
+    assert only_energy.cost_per_million is not None
+    assert only_energy.cost_per_million.value > 0
+
+
+@pytest.mark.parametrize(("name", "precision", "said"), [("a10", "fp16", True), ("l4", "fp16", True), ("l4", "bf16", False), ("a10", "fp32", False)])
+def test_products_on_vector_lanes_for_want_of_a_better_rate_are_flagged(name: str, precision: Precision, said: bool) -> None:
+    work = Workload(kind="gemm", sizes={"m": 512, "n": 512, "k": 512}, precision=precision)
+    reasons = " ".join(estimates([work], find(name)).reasons(0))
+    assert ("only the rate of its vector lanes" in reasons) == said
 
 
 def test_a_precision_that_is_asked_for_halves_the_bytes_and_is_said() -> None:

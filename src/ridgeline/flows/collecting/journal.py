@@ -24,6 +24,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=_T
     Args:
         machine: its name, fingerprint: what of it decides about times; software: versions; threads: of the runtime, 0 for its own choice.
         seed: of the design; started: date and time, ISO 8601.
+        peak_flop_per_s: of multiply-adds on all processors by the probe of this machine; 0 where there is none.
     """
 
     machine: str
@@ -32,6 +33,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=_T
     threads: int
     seed: int
     started: str
+    peak_flop_per_s: float = 0.0
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -63,20 +63,20 @@ def asked(form: str, number: int, work: Workload, seed: int) -> Asked | None:
     return Asked(form, number, work, int(np.clip(round(touched / own), _COPIES[0], most)), fresh)
 
 
-def plan(rows: Sequence[Measured], seed: int, part_done: Callable[[], float]) -> Iterator[Asked]:
+def plan(rows: Sequence[Measured], seed: int, part_done: Callable[[], float], peak_flop_per_s: float = 0.0) -> Iterator[Asked]:
     """Blocks without end.
 
     Args:
         rows: those measured so far, of which more come while this is asked; seed: of the design.
-        part_done: of the time, from 0 to 1.
+        part_done: of the time, from 0 to 1; peak_flop_per_s: by which rows beside a neighbour are told.
     """
     yield from _calls(rows)
     yield from _even(rows, seed, part_done)
     last = 0
     while True:
-        yield from _again(rows, last)
+        yield from _again(rows, last, peak_flop_per_s)
         last = len(rows)
-        drawn = where_unsure(errors_left_out(rows), _ROUND, seed + last)
+        drawn = where_unsure(errors_left_out(rows, peak_flop_per_s), _ROUND, seed + last)
         for place, (form, work) in enumerate(drawn):
             found = asked(form, -(last + place + 1), work, seed)
             if found is not None:
@@ -102,9 +102,9 @@ def _even(rows: Sequence[Measured], seed: int, part_done: Callable[[], float]) -
             yield found
 
 
-def _again(rows: Sequence[Measured], since: int) -> Iterator[Asked]:
+def _again(rows: Sequence[Measured], since: int, peak_flop_per_s: float) -> Iterator[Asked]:
     """What a neighbour disturbed, once more."""
-    noisy = disturbed(rows)
+    noisy = disturbed(rows, peak_flop_per_s)
     for place in range(since, len(rows)):
         block = rows[place].block
         if noisy[place] and block is not None and block.work.kind != "call":
@@ -114,9 +114,9 @@ def _again(rows: Sequence[Measured], since: int) -> Iterator[Asked]:
             yield Asked(rows[place].form, -(len(rows) + place + 1), work, block.copies, fresh)
 
 
-def errors_left_out(rows: Sequence[Measured]) -> dict[str, list[tuple[Workload, float]]]:
+def errors_left_out(rows: Sequence[Measured], peak_flop_per_s: float = 0.0) -> dict[str, list[tuple[Workload, float]]]:
     """Of each form, each row with the absolute error of its logarithm when the others interpolate it."""
-    beside, noisy = around(rows), disturbed(rows)
+    beside, noisy = around(rows, peak_flop_per_s), disturbed(rows, peak_flop_per_s)
     by_form: dict[str, list[tuple[Workload, float]]] = {}
     for row, busy in zip(rows, noisy, strict=True):
         if row.block is not None and not busy:

@@ -4,8 +4,8 @@ A block of n operators takes
 
     block = call + idle operators × d + n × operator
 
-with call and d from blocks of operators that do nothing. A row counts where multiply-adds beside it reached a usual rate; the usual one is the upper
-quartile of all rows.
+with call and d from blocks of operators that do nothing. A row counts where multiply-adds beside it reached a usual rate: that of the probe, or the
+upper quartile of all rows where it is higher. On a machine that is busy all the time hardly any row does.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Around(NamedTuple):
     idle_s: float
 
 
-def around(rows: Sequence[Measured]) -> Around:
+def around(rows: Sequence[Measured], peak_flop_per_s: float = 0.0) -> Around:
     """Both from the blocks of operators that do nothing: the slope between blocks by their medians, 0 where there are too few."""
     points = [
         (row.block.copies + row.block.idle, row.block.median_s)
-        for row, noisy in zip(rows, disturbed(rows), strict=True)
+        for row, noisy in zip(rows, disturbed(rows, peak_flop_per_s), strict=True)
         if row.block is not None and row.block.work.kind == "call" and not noisy
     ]
     if len({nodes for nodes, _ in points}) < 2:
@@ -58,16 +58,16 @@ def operator_s(row: Measured, beside: Around) -> float:
     return max(_LEAST_S, (block.median_s - beside.call_s - block.idle * beside.idle_s) / block.copies)
 
 
-def disturbed(rows: Sequence[Measured]) -> list[bool]:
+def disturbed(rows: Sequence[Measured], peak_flop_per_s: float = 0.0) -> list[bool]:
     """Whether something else ran beside each row."""
     rates = [row.block.quiet_flop_per_s for row in rows if row.block is not None]
-    usual = float(np.quantile(rates, 0.75)) if rates else 0.0
+    usual = max(peak_flop_per_s, float(np.quantile(rates, 0.75)) if rates else 0.0)
     return [row.block is not None and row.block.quiet_flop_per_s < _QUIET_SHARE * usual for row in rows]
 
 
 def table(head: Head, rows: Sequence[Measured], file: str) -> LatencyTable:
     """Rows that count; the others under `excluded`."""
-    beside, noisy = around(rows), disturbed(rows)
+    beside, noisy = around(rows, head.peak_flop_per_s), disturbed(rows, head.peak_flop_per_s)
     kept = [(number, row) for number, row in enumerate(rows, 1) if row.block is not None and not noisy[number - 1]]
     works = [_placed(row) for _, row in kept]
     software = ", ".join(f"{name} {version}" for name, version in sorted(head.software.items()))

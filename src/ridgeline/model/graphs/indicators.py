@@ -102,8 +102,9 @@ def peak_memory(held: Footprint) -> Quantity | str:
 def cost(device: Device, batch: int, joules: Quantity | None, tell: Teller, prices: Prices) -> Quantity | str:
     """USD of a million items at the price of the device and of energy, or why it is not known."""
     hour = prices.hour if prices.hour is not None else device.price_per_hour.value if device.price_per_hour is not None else None
-    if hour is None and prices.kwh is None:
-        return "no price at hand: give --price"
+    if hour is None:
+        # Energy alone would make a device without a price the cheapest of all.
+        return "no price at hand: give --price, 0USD/h where only energy is paid for"
     if prices.kwh is not None and joules is None:
         return "energy is to be paid for, and the power is not known"
     ends = []

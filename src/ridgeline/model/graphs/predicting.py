@@ -175,7 +175,8 @@ def _prediction(
             return None
         return found
 
-    if isinstance(memory, Quantity) and device.memory_bytes is not None and memory.value > device.memory_bytes:
+    fits = memory.value <= device.memory_bytes if isinstance(memory, Quantity) and device.memory_bytes is not None else None
+    if fits is False and isinstance(memory, Quantity) and device.memory_bytes is not None:
         needs, has = format_quantity(memory.value, "B"), format_quantity(device.memory_bytes, "B")
         reasons.append(f"needs {needs} of a device that has {has}: it does not run there as a whole")
     if device.memory_bytes is None and device.kind != "cpu":
@@ -191,7 +192,8 @@ def _prediction(
             each.name: tell.share(call.traffic[each.name] / each.ceiling_byte_per_s) for each in under.levels if each.ceiling_byte_per_s > 0
         },
         occupancy=known_or("occupancy", _occupancy(call, under, tell)), power_w=known_or("power_w", watts), energy_j=known_or("energy_j", joules),
-        peak_memory_bytes=known_or("peak_memory_bytes", memory), cost_per_million=known_or("cost_per_million", price), currency="USD",
+        peak_memory_bytes=known_or("peak_memory_bytes", memory), fits=fits,
+        cost_per_million=known_or("cost_per_million", price), currency="USD",
         price_date="" if asked.prices.hour is not None else device.price_date, basis=call.basis, data_version=version_of(known),
         out_of_range=tuple(dict.fromkeys((*reasons, *call.reasons))), bound=max(call.terms, key=lambda name: call.terms[name]),
         operators=_operators(plan, prices, call, tell), runtime=plan.runtime, unknown=unknown,

@@ -27,6 +27,8 @@ from .traffic import traffic
 __all__ = ["Estimates", "estimates", "of_kind"]
 
 Floats = NDArray[np.float64]
+#: Formats that matrix units are made for.
+_NARROW = frozenset(("bf16", "fp16", "fp8", "fp4", "int8", "int4"))
 _LANE_KINDS = frozenset(("elementwise", "softmax", "normalisation", "reduction", "pooling", "copy", "gather", "recurrent"))
 
 
@@ -213,7 +215,10 @@ def _communication(work: Asked, under: Roofs) -> tuple[Floats, str]:
 
 def _reasons(work: Asked, peak: Peak, under: Roofs, talk: str) -> tuple[str, ...]:
     lanes = peak.vector_reason if work.kind in _LANE_KINDS else ""
-    return tuple(dict.fromkeys(reason for reason in (*under.reasons, peak.reason, lanes, talk, *work.reasons) if reason))
+    units = ""
+    if work.product is not None and under.kind == "gpu" and peak.precision in _NARROW and peak.matrix == peak.vector:
+        units = f"of {under.device.name} only the rate of its vector lanes in {peak.precision} is known: matrix units, if it has them, are faster"
+    return tuple(dict.fromkeys(reason for reason in (*under.reasons, peak.reason, lanes, units, talk, *work.reasons) if reason))
 
 
 def _scattered(parts: list[Estimates], places: list[list[int]], count: int) -> Estimates:
