@@ -12,7 +12,7 @@ import pytest
 
 from ridgeline.core import LatencyTable
 from ridgeline.core.documents import decode, encode
-from ridgeline.flows import model_train, model_validate
+from ridgeline.flows import model_collect, model_train, model_validate
 from ridgeline.flows.model_train import state_file
 from ridgeline.model.operators.model import OperatorModel
 from ridgeline.model.operators.training import Settings, Training, train_prepared
@@ -79,7 +79,9 @@ def test_an_interrupted_training_is_resumed(run: Call, table: str, tmp_path: Pat
         return real(*given, keep=once, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(model_train, "train_prepared", stops)
-    assert run("model", "train", table, "-o", str(place), "--quiet")[0] == 130
+    code, _, err = run("model", "train", table, "-o", str(place), "--quiet")
+    assert code == 130
+    assert "--resume goes on" in err
     assert not place.exists()
     assert set(decode(state_file(place).read_bytes(), Training).finished) == {"elementwise"}
     monkeypatch.setattr(model_train, "train_prepared", real)
@@ -287,6 +289,17 @@ def test_collect_measures_for_real_and_says_what_it_holds(run: Call, tmp_path: P
     code, out, err = run("model", "collect", "-o", str(place), "--time", "3s", "--quiet", "--resume")
     assert code == 0, err
     assert "operators measured on" in out
+
+
+def test_an_interrupted_collection_says_that_its_rows_are_kept(run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stops(out: str, **given: object) -> LatencyTable:
+        Path(f"{out}.rows").write_bytes(b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model_collect, "collect", stops)
+    code, _, err = run("model", "collect", "-o", str(tmp_path / "rows.json"), "--quiet")
+    assert (code, err.count("\n")) == (130, 1)
+    assert "--resume goes on" in err
 
 
 @pytest.mark.parametrize(("given", "told"), [

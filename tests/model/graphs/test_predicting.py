@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ridgeline.core import (
     Device,
     Graph,
+    Neighbour,
     Op,
     OperatorList,
     OutOfRange,
@@ -318,6 +319,33 @@ def test_ends_that_run_away_end_where_the_formulas_are_believed() -> None:
     plain, lost = of_chain(), of_chain(known=Knowledge(operators=Lost()))
     assert lost.latency_s.high < 10 * plain.latency_s.value
     assert lost.latency_s.low > plain.latency_s.value / 10
+
+
+@pytest.mark.parametrize("log", [np.log(1e-2), np.log(1e2)])
+def test_a_value_far_from_the_formulas_is_no_end_of_its_interval(log: float) -> None:
+    class Lost(Twice):
+        def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Answer:
+            found = super().correct(workloads, estimates, device)
+            return found._replace(low=found.low - 20, high=found.high + 20)
+
+    for found in of_chain(known=Knowledge(operators=Lost(log))).operators:
+        assert found.latency_s is not None
+        assert found.latency_s.high > 1.5 * found.latency_s.value
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        (SystemState(threads=1), "threads"), (SystemState(core_clock_hz=1e9), "clock"), (SystemState(memory_contention=0.5), "contention"),
+        (SystemState(neighbours=(Neighbour(name="db", cores=1.0, byte_per_s=1e9),)), "neighbours"),
+    ],
+)  # fmt: skip
+def test_a_state_that_was_not_measured_is_no_interpolation(state: SystemState, word: str) -> None:
+    known = Knowledge(operators=Twice(basis="interpolated"))
+    found = of_chain(device=cpu(threads=2), question=Question(state=state), known=known)
+    assert found.basis == "learned"
+    assert any(word in reason for reason in found.out_of_range)
+    assert of_chain(device=cpu(threads=2), question=Question(state=SystemState(threads=2)), known=known).basis == "interpolated"
 
 
 def test_the_call_of_a_runtime_is_counted_once() -> None:
