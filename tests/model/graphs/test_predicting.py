@@ -310,6 +310,14 @@ def test_a_correction_beyond_the_peak_is_cut_there() -> None:
     assert any("cut there" in reason for reason in found.out_of_range)
 
 
+def test_more_traffic_than_the_memory_gives_is_said() -> None:
+    slow = cpu(fma=1e15)
+    graph = plan_of_graph(chain(2, rows=4096, columns=4096, kind="Relu"), "torch", batch=1)
+    plain, found = (predicted(graph, slow, None, known) for known in (None, Knowledge(operators=Twice(np.log(1e-3)))))
+    assert not any("that gives" in reason for reason in plain.out_of_range)
+    assert any("DRAM that gives" in reason for reason in found.out_of_range)
+
+
 def test_ends_that_run_away_end_where_the_formulas_are_believed() -> None:
     class Lost(Twice):
         def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Answer:

@@ -149,6 +149,9 @@ def _prediction(
             return None
         return found
 
+    if moved > call.seconds * outer.ceiling_byte_per_s * (1 + 1e-9):
+        gives, moves = (format_quantity(rate, "B/s") for rate in (outer.ceiling_byte_per_s, moved / call.seconds))
+        reasons.append(f"moves {moves} of {outer.name} that gives {gives}: the time is too short or the traffic too high, and the share ends at 1")
     if isinstance(memory, Quantity) and device.memory_bytes is not None and memory.value > device.memory_bytes:
         needs, has = format_quantity(memory.value, "B"), format_quantity(device.memory_bytes, "B")
         reasons.append(f"needs {needs} of a device that has {has}: it does not run there as a whole")

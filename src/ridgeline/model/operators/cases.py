@@ -1,4 +1,4 @@
-"""What of an operator's sizes decides which way a kernel takes: windows at edges, one row, transpositions of single elements, a second thread.
+"""What of an operator's sizes decides which way a kernel takes: windows at edges, one row, transpositions of single elements, more threads.
 
 A corrector is smooth in the logarithms of sizes; where a kernel has a case of its own the time jumps, and a column of 0 and 1, or of how full the last
 block is, lets it. This module decides those columns, all dimensionless; what else a corrector sees is decided in `features`. Sources: onnxruntime's

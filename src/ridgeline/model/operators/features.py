@@ -45,8 +45,8 @@ class Operators(NamedTuple):
     """n operators of one family as columns.
 
     `sizes`: all sizes of the family, (n,) each; `demand`: FLOPs and elements; `variant`, behind its layout, and `precision`: a text each; `unlike`:
-    what else a workload says of itself that no measured row can say (width of the weights, sparsity), empty where nothing; `between_bytes`: touched between two
-    executions, `since_bytes`: since its inputs were written, 0 where it is not known, (n,).
+    what else a workload says of itself that no measured row can say (width of the weights, sparsity), empty where nothing; `between_bytes`: touched
+    between two executions, `since_bytes`: since its inputs were written, 0 where it is not known, (n,).
     """
 
     kind: str
