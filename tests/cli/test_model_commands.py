@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ridgeline.core import LatencyTable
+from ridgeline.core import Column, LatencyTable
 from ridgeline.core.documents import decode, encode
 from ridgeline.flows import model_collect, model_train, model_validate
 from ridgeline.flows.model_train import state_file
@@ -177,6 +177,17 @@ def test_a_model_file_is_asked_only_about_what_it_has_not_seen(run: Call, table:
     assert found["overall"]["mape"] < 0.05
     code, _, err = run("model", "validate", str(fresh), "--model", model, "--by", "shape", "--quiet")
     assert code == 2
+
+
+def test_rows_that_say_what_ran_around_them_are_known_again(run: Call, tmp_path: Path) -> None:
+    plain = made_rows(60)
+    around = Column(np.full(len(plain), 1e6), "B")
+    place, out = tmp_path / "around.json", str(tmp_path / "around.model")
+    place.write_bytes(encode(msgspec.structs.replace(plain, reuse_bytes=around, age_bytes=around)))
+    assert run("model", "train", str(place), "-o", out, "--quiet")[0] == 0
+    code, _, err = run("model", "validate", str(place), "--model", out, "--quiet")
+    assert code == 2
+    assert "rows whose shape it has learned from" in err
 
 
 def pairs_file(place: Path, count: int, *, factor: float = 1.05, slower_from: int = 10**9) -> None:
