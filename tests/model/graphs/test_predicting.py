@@ -259,6 +259,18 @@ def test_a_list_of_operators_holds_all_experts_and_times_the_active_ones() -> No
         plan_of_list(OperatorList(name="empty", operators=()))
 
 
+def test_repeats_are_as_many_operators_with_data_of_their_own() -> None:
+    work = Workload(kind="attention", precision="bf16", sizes={"heads": 32, "kv_heads": 8, "queries": 1, "keys": 8192, "head_size": 128})
+    lists = [
+        OperatorList(name="decode", operators=tuple(PlannedOperator(name=f"layer {each}", workload=work, repeats=each) for each in repeats))
+        for repeats in ((32,), (16, 16))
+    ]
+    once, twice = (predicted(plan_of_list(each), find("h100 sxm")) for each in lists)
+    assert once.latency_s.value == pytest.approx(twice.latency_s.value)
+    assert once.peak_memory_bytes is not None
+    assert once.peak_memory_bytes.value / once.latency_s.value < 3.4e12
+
+
 # ── trained models ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

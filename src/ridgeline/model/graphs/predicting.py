@@ -117,7 +117,7 @@ def _without_odd(plan: Plan, under: Roofs) -> Plan:
 def _touched(plan: Plan, works: Sequence[Workload]) -> float | None:
     """Bytes that a call touches between two uses of a weight: all weights and the most activations; a list of operators says its own."""
     held = plan.footprint
-    if plan.runtime == "operators" and len(works) == 1:
+    if plan.runtime == "operators" and len(works) == 1 and plan.tasks[0].repeats <= 1:
         return None
     return None if held.weight_bytes is None else held.weight_bytes + (held.activation_bytes or 0.0)
 
