@@ -271,6 +271,18 @@ def test_repeats_are_as_many_operators_with_data_of_their_own() -> None:
     assert once.peak_memory_bytes.value / once.latency_s.value < 3.4e12
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        Workload(kind="moe", sizes={"tokens": 1, "hidden": 64, "inner": 64, "experts": 2, "active": 3}),
+        Workload(kind="attention", sizes={"heads": 8, "kv_heads": 16, "queries": 1, "keys": 64, "head_size": 64}),
+    ],
+)
+def test_a_part_that_is_more_than_the_whole_is_refused(work: Workload) -> None:
+    with pytest.raises(UsageError, match="at most its"):
+        plan_of_list(OperatorList(name="wrong", operators=(PlannedOperator(name="layer", workload=work),)))
+
+
 # ── trained models ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
