@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from ridgeline.core import LatencyTable
+from ridgeline.core import Column, LatencyTable
 from ridgeline.core.documents import decode, encode
-from ridgeline.flows import model_train, model_validate
+from ridgeline.flows import model_collect, model_train, model_validate
 from ridgeline.flows.model_train import state_file
 from ridgeline.model.operators.model import OperatorModel
 from ridgeline.model.operators.training import Settings, Training, train_prepared
@@ -79,7 +79,9 @@ def test_an_interrupted_training_is_resumed(run: Call, table: str, tmp_path: Pat
         return real(*given, keep=once, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(model_train, "train_prepared", stops)
-    assert run("model", "train", table, "-o", str(place), "--quiet")[0] == 130
+    code, _, err = run("model", "train", table, "-o", str(place), "--quiet")
+    assert code == 130
+    assert "--resume goes on" in err
     assert not place.exists()
     assert set(decode(state_file(place).read_bytes(), Training).finished) == {"elementwise"}
     monkeypatch.setattr(model_train, "train_prepared", real)
@@ -175,6 +177,17 @@ def test_a_model_file_is_asked_only_about_what_it_has_not_seen(run: Call, table:
     assert found["overall"]["mape"] < 0.05
     code, _, err = run("model", "validate", str(fresh), "--model", model, "--by", "shape", "--quiet")
     assert code == 2
+
+
+def test_rows_that_say_what_ran_around_them_are_known_again(run: Call, tmp_path: Path) -> None:
+    plain = made_rows(60)
+    around = Column(np.full(len(plain), 1e6), "B")
+    place, out = tmp_path / "around.json", str(tmp_path / "around.model")
+    place.write_bytes(encode(msgspec.structs.replace(plain, reuse_bytes=around, age_bytes=around)))
+    assert run("model", "train", str(place), "-o", out, "--quiet")[0] == 0
+    code, _, err = run("model", "validate", str(place), "--model", out, "--quiet")
+    assert code == 2
+    assert "rows whose shape it has learned from" in err
 
 
 def pairs_file(place: Path, count: int, *, factor: float = 1.05, slower_from: int = 10**9) -> None:
@@ -289,6 +302,17 @@ def test_collect_measures_for_real_and_says_what_it_holds(run: Call, tmp_path: P
     code, out, err = run("model", "collect", "-o", str(place), "--time", "3s", "--quiet", "--resume")
     assert code == 0, err
     assert "operators measured on" in out
+
+
+def test_an_interrupted_collection_says_that_its_rows_are_kept(run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stops(out: str, **given: object) -> LatencyTable:
+        Path(f"{out}.rows").write_bytes(b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model_collect, "collect", stops)
+    code, _, err = run("model", "collect", "-o", str(tmp_path / "rows.json"), "--quiet")
+    assert (code, err.count("\n")) == (130, 1)
+    assert "--resume goes on" in err
 
 
 @pytest.mark.parametrize(("given", "told"), [

@@ -59,7 +59,12 @@ def collect(
     if not resume:
         reserve(out, force=force)
     with progress(quiet) as report:
-        found = flow(out, seconds=parse(seconds, "s"), seed=seed, threads=threads, resume=resume, again=force and not resume, report=report)
+        try:
+            found = flow(out, seconds=parse(seconds, "s"), seed=seed, threads=threads, resume=resume, again=force and not resume, report=report)
+        except KeyboardInterrupt as error:
+            if os.path.isfile(f"{out}.rows"):
+                error.add_note(f"what was measured so far is kept in {out}: --resume goes on")
+            raise
     click.echo(f"ridgeline: wrote {os.fspath(out)}", err=True)
     if as_json:
         kinds = found.texts("kind")

@@ -54,10 +54,15 @@ def train(*, tables: tuple[str, ...], **given: Any) -> int:
     check_common(given)
     reserve(given["out"], force=given["force"])
     with progress(given["quiet"]) as report:
-        found = flow(
-            tables, device_files=given["device_files"], out=given["out"], seed=given["seed"], resume=given["resume"],
-            level=parse(given["level"], "1"), report=report,
-        )  # fmt: skip
+        try:
+            found = flow(
+                tables, device_files=given["device_files"], out=given["out"], seed=given["seed"], resume=given["resume"],
+                level=parse(given["level"], "1"), report=report,
+            )  # fmt: skip
+        except KeyboardInterrupt as error:
+            if os.path.isfile(f"{given['out']}.training"):
+                error.add_note(f"what is learned so far is kept in {given['out']}.training: --resume goes on")
+            raise
     click.echo(f"ridgeline: wrote {os.fspath(given['out'])}", err=True)
     if given["as_json"]:
         emit_document(found)

@@ -25,6 +25,10 @@ def noise(count: int, seed: int = 0, deviation: float = 0.05, outliers: float = 
     return deviation * draw.normal(size=count) + np.where(draw.random(count) < outliers, np.log(draw.uniform(2, 10, count)), 0.0)
 
 
+def test_times_whose_ratio_no_float_holds_are_taken() -> None:
+    assert update(Calibration(model="m"), Pair(predicted_s=1e300, actual_s=1e-300, group="a")).pairs == 1
+
+
 def test_no_pairs_correct_nothing() -> None:
     found = correction(start("m"), "gemm")
     assert (found.factor.value, found.version, found.known) == (1.0, 0, False)

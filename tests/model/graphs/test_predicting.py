@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ridgeline.core import (
     Device,
     Graph,
+    Neighbour,
     Op,
     OperatorList,
     OutOfRange,
@@ -283,6 +284,30 @@ def test_a_list_of_operators_holds_all_experts_and_times_the_active_ones() -> No
         plan_of_list(OperatorList(name="empty", operators=()))
 
 
+def test_repeats_are_as_many_operators_with_data_of_their_own() -> None:
+    work = Workload(kind="attention", precision="bf16", sizes={"heads": 32, "kv_heads": 8, "queries": 1, "keys": 8192, "head_size": 128})
+    lists = [
+        OperatorList(name="decode", operators=tuple(PlannedOperator(name=f"layer {each}", workload=work, repeats=each) for each in repeats))
+        for repeats in ((32,), (16, 16))
+    ]
+    once, twice = (predicted(plan_of_list(each), find("h100 sxm")) for each in lists)
+    assert once.latency_s.value == pytest.approx(twice.latency_s.value)
+    assert once.peak_memory_bytes is not None
+    assert once.peak_memory_bytes.value / once.latency_s.value < 3.4e12
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        Workload(kind="moe", sizes={"tokens": 1, "hidden": 64, "inner": 64, "experts": 2, "active": 3}),
+        Workload(kind="attention", sizes={"heads": 8, "kv_heads": 16, "queries": 1, "keys": 64, "head_size": 64}),
+    ],
+)
+def test_a_part_that_is_more_than_the_whole_is_refused(work: Workload) -> None:
+    with pytest.raises(UsageError, match="at most its"):
+        plan_of_list(OperatorList(name="wrong", operators=(PlannedOperator(name="layer", workload=work),)))
+
+
 # ── trained models ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -334,6 +359,14 @@ def test_a_correction_beyond_the_peak_is_cut_there() -> None:
     assert any("cut there" in reason for reason in found.out_of_range)
 
 
+def test_more_traffic_than_the_memory_gives_is_said() -> None:
+    slow = cpu(fma=1e15)
+    graph = plan_of_graph(chain(2, rows=4096, columns=4096, kind="Relu"), "torch", batch=1)
+    plain, found = (predicted(graph, slow, None, known) for known in (None, Knowledge(operators=Twice(np.log(1e-3)))))
+    assert not any("that gives" in reason for reason in plain.out_of_range)
+    assert any("DRAM that gives" in reason for reason in found.out_of_range)
+
+
 def test_ends_that_run_away_end_where_the_formulas_are_believed() -> None:
     class Lost(Twice):
         def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Answer:
@@ -343,6 +376,33 @@ def test_ends_that_run_away_end_where_the_formulas_are_believed() -> None:
     plain, lost = of_chain(), of_chain(known=Knowledge(operators=Lost()))
     assert lost.latency_s.high < 10 * plain.latency_s.value
     assert lost.latency_s.low > plain.latency_s.value / 10
+
+
+@pytest.mark.parametrize("log", [np.log(1e-2), np.log(1e2)])
+def test_a_value_far_from_the_formulas_is_no_end_of_its_interval(log: float) -> None:
+    class Lost(Twice):
+        def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Answer:
+            found = super().correct(workloads, estimates, device)
+            return found._replace(low=found.low - 20, high=found.high + 20)
+
+    for found in of_chain(known=Knowledge(operators=Lost(log))).operators:
+        assert found.latency_s is not None
+        assert found.latency_s.high > 1.5 * found.latency_s.value
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        (SystemState(threads=1), "threads"), (SystemState(core_clock_hz=1e9), "clock"), (SystemState(memory_contention=0.5), "contention"),
+        (SystemState(neighbours=(Neighbour(name="db", cores=1.0, byte_per_s=1e9),)), "neighbours"),
+    ],
+)  # fmt: skip
+def test_a_state_that_was_not_measured_is_no_interpolation(state: SystemState, word: str) -> None:
+    known = Knowledge(operators=Twice(basis="interpolated"))
+    found = of_chain(device=cpu(threads=2), question=Question(state=state), known=known)
+    assert found.basis == "learned"
+    assert any(word in reason for reason in found.out_of_range)
+    assert of_chain(device=cpu(threads=2), question=Question(state=SystemState(threads=2)), known=known).basis == "interpolated"
 
 
 def test_the_call_of_a_runtime_is_counted_once() -> None:

@@ -49,7 +49,7 @@ def update(state: Calibration, pair: Pair) -> Calibration:
     number = state.pairs + 1
     state, context = _with_context(state, pair.context)
     before = state.groups.get(pair.group) or GroupLevel(variance=_TYPICAL_VARIANCE)
-    seen = Seen(number=number, log_ratio=math.log(pair.actual_s / pair.predicted_s), context=context, new=_is_new(before, pair))
+    seen = Seen(number=number, log_ratio=math.log(pair.actual_s) - math.log(pair.predicted_s), context=context, new=_is_new(before, pair))
     group = _remembered(before, seen, pair.size)
     if group.pairs <= BURN_IN:
         group = begun(group, _typical(state, pair.group))

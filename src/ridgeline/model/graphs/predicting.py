@@ -143,7 +143,7 @@ def _without_odd(plan: Plan, under: Roofs) -> Plan:
 def _touched(plan: Plan, works: Sequence[Workload]) -> float | None:
     """Bytes that a call touches between two uses of a weight: all weights and the most activations; a list of operators says its own."""
     held = plan.footprint
-    if plan.runtime == "operators" and len(works) == 1:
+    if plan.runtime == "operators" and len(works) == 1 and plan.tasks[0].repeats <= 1:
         return None
     return None if held.weight_bytes is None else held.weight_bytes + (held.activation_bytes or 0.0)
 
@@ -175,6 +175,9 @@ def _prediction(
             return None
         return found
 
+    if moved > call.seconds * outer.ceiling_byte_per_s * (1 + 1e-9):
+        gives, moves = (format_quantity(rate, "B/s") for rate in (outer.ceiling_byte_per_s, moved / call.seconds))
+        reasons.append(f"moves {moves} of {outer.name} that gives {gives}: the time is too short or the traffic too high, and the share ends at 1")
     fits = memory.value <= device.memory_bytes if isinstance(memory, Quantity) and device.memory_bytes is not None else None
     if fits is False and isinstance(memory, Quantity) and device.memory_bytes is not None:
         needs, has = format_quantity(memory.value, "B"), format_quantity(device.memory_bytes, "B")

@@ -163,14 +163,24 @@ def _footprint(graph: Graph) -> Footprint:
     return Footprint(float(held.constant_bytes), float(held.activation_bytes))
 
 
+def _check_parts(name: str, work: Workload) -> None:
+    """A person mistypes what no graph can hold: more experts at work than there are, heads that share no keys."""
+    for part, whole in (("active", "experts"), ("kv_heads", "heads")):
+        some, all_ = work.sizes.get(part, 1), work.sizes.get(whole)
+        if all_ is not None and some > all_:
+            raise UsageError(f"{part} of {name} of at most its {all_} {whole}", found=str(some), remedy="mend the list")
+
+
 def plan_of_list(listed: OperatorList) -> Plan:
     """Tasks of operators that were written down; memory holds every weight, also of experts that no token reaches.
 
     Raises:
-        OutOfRange: an empty list. UsageError: a family that there is not, or sizes that it lacks.
+        OutOfRange: an empty list. UsageError: a family that there is not, or sizes that it lacks or that cannot be together.
     """
     if not listed.operators:
         raise OutOfRange("a list with at least one operator", found=f"{listed.name}, which is empty", remedy="write down the operators")
+    for each in listed.operators:
+        _check_parts(each.name, each.workload)
     tasks = tuple(Task(each.name, each.workload.kind, each.workload, each.repeats) for each in listed.operators)
     held = [held_bytes(each.workload) for each in listed.operators]
     weights = sum(each.repeats * weight for each, (weight, _) in zip(listed.operators, held, strict=True))

@@ -50,5 +50,6 @@ def seen_rows(model: OperatorModel, rows: Prepared) -> NDArray[np.bool_]:
         for part in set(parts.values()) & set(model.correctors):
             at = np.array([index for index in group.at.tolist() if parts[index] == part], np.intp)
             keys = shape_keys(operators(rows.workloads[int(at[0])].kind, [rows.workloads[index] for index in at.tolist()]), group.device.name)
-            seen[at] = np.isin(keys, model.correctors[part].measured.key.values)
+            own = model.correctors[part].measured
+            seen[at] = np.isin(keys, own.key.values) | np.isin(keys, own.others.values)
     return seen

@@ -1,4 +1,4 @@
-"""What of an operator's sizes decides which way a kernel takes: windows at edges, one row, transpositions of single elements, a second thread.
+"""What of an operator's sizes decides which way a kernel takes: windows at edges, one row, transpositions of single elements, more threads.
 
 A corrector is smooth in the logarithms of sizes; where a kernel has a case of its own the time jumps, and a column of 0 and 1, or of how full the
 last block is, lets it: one row or one block of channels is never shared with another thread, which is woken for two. This module decides those

@@ -46,6 +46,10 @@ class Range(msgspec.Struct, frozen=True, array_like=True):
             raise damaged(f"a range from {self.least!r} to {self.most!r}")
 
 
+#: No keys.
+_NONE = Column(np.zeros(0, np.int64), "1", "<i8")
+
+
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """The very shapes that were measured.
 
@@ -53,12 +57,14 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         key: digest of kind, variant, precision, sizes and device of each, rising, int64.
         log_ratio: ln (measured ÷ estimated), the median of its repeats; rows: how many there were.
         half_width: in log, of the interval of another measurement of the same; 0 where no shape was measured twice.
+        others: keys of shapes that were learned from and yet do not answer for themselves, for what ran around them counted; rising, int64.
     """
 
     key: Column
     log_ratio: Column
     rows: Column
     half_width: float = 0.0
+    others: Column = _NONE
 
     def __post_init__(self) -> None:
         key, log, rows = (column.values for column in (self.key, self.log_ratio, self.rows))
@@ -66,6 +72,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             raise damaged(f"{len(key)} keys of measured shapes with {len(log)} ratios and {len(rows)} counts")
         if (np.diff(key) <= 0).any() or not 0 <= self.half_width <= MOST_LOG or (np.abs(log) > MOST_LOG).any():
             raise damaged("keys of measured shapes that do not rise, or a ratio that cannot be")
+        if self.others.values.dtype.kind != "i" or (np.diff(self.others.values) <= 0).any():
+            raise damaged("keys of other shapes that do not rise")
 
 
 class Intervals(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,11 +46,27 @@ def ethos_times(workloads: Sequence[Workload], device: Device) -> tuple[Floats, 
         except (OutOfRange, UsageError):
             return None
         places = list(layers)
-        found[0][places] = cost.cycles / npu.clock_hz
+        fetched = _fetched(cost.cycles, cost.off_chip_bytes / npu.off_chip_bytes_per_cycle)
+        found[0][places] = np.maximum(cost.cycles, fetched) / npu.clock_hz
         found[1][places] = cost.compute_cycles / npu.clock_hz
-        found[2][places] = np.maximum(cost.sram_cycles, cost.off_chip_cycles) / npu.clock_hz
+        found[2][places] = np.maximum(np.maximum(cost.sram_cycles, cost.off_chip_cycles), fetched) / npu.clock_hz
         found[3][places], found[4][places] = cost.off_chip_bytes, cost.sram_bytes
     return found[0], found[1], found[2], found[3], found[4]
+
+
+def _fetched(cycles: Floats, fetching: Floats) -> Floats:
+    """Cycles from the start of each layer to the end of its fetching, at the earliest.
+
+    The compiler hides the fetching of weights behind the layer before, also where the memory is still busy with the weights of that layer: of several
+    such layers in a row that would be more bytes than the memory has time for.
+    """
+    found = np.zeros(len(cycles))
+    before = start = free = 0.0
+    for place, (alone, fetch) in enumerate(zip(cycles.tolist(), fetching.tolist(), strict=True)):
+        free = max(free, before) + fetch
+        found[place] = free - start
+        before, start = start, start + max(alone, free - start)
+    return found
 
 
 def _processor(device: Device) -> EthosU | None:

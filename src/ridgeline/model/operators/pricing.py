@@ -19,7 +19,7 @@ from ..gpu.model import GpuModel
 from .assumed import assumed
 from .estimates import Estimates, estimates
 from .forms import Formed, formed
-from .roofs import Roofs
+from .roofs import Roofs, roofs
 
 __all__ = ["Corrected", "Corrector", "Priced", "priced"]
 
@@ -112,6 +112,7 @@ def priced(
     seconds = parts.latency_s
     if corrector is not None:
         seconds, low, high = _corrected(seconds, low, high, base, basis, reasons, corrector.correct(workloads, base, under.device))
+        _in_another_state(basis, reasons, under, state)
     seconds, low, high = _under_ceiling(seconds, low, high, parts, under, reasons)
     return Priced(seconds, low, high, _scaled(parts, seconds), tuple(basis), tuple(reasons))
 
@@ -160,9 +161,31 @@ def _corrected(
         reasons[place] = (*reasons[place], *said)
     value, least, most = (base.latency_s * np.exp(each) for each in (found.log_ratio, found.low, found.high))
     # Far outside of what was measured its ends run away: the formulas' own, taken twice, are as far as they are believed.
-    least = np.maximum(least, np.minimum(value, base.latency_s * (low / seconds) ** 2))
-    most = np.minimum(most, np.maximum(value, base.latency_s * (high / seconds) ** 2))
+    # A value that is itself out there keeps the formulas' width once: an end on the value would say that it is never slower.
+    below, above = low / seconds, high / seconds
+    least = np.maximum(least, np.minimum(value * below, base.latency_s * below**2))
+    most = np.minimum(most, np.maximum(value * above, base.latency_s * above**2))
     return np.where(knows, value, seconds), np.where(knows, least, low), np.where(knows, most, high)
+
+
+def _in_another_state(basis: list[Basis], reasons: list[tuple[str, ...]], under: Roofs, state: SystemState | None) -> None:
+    """What was measured was measured on a machine left to itself: of another state only the formulas under the correction know."""
+    if state is None:
+        return
+    other = [
+        word
+        for word, holds in (
+            ("threads", under.device.kind == "cpu" and under.threads < roofs(under.device).threads), ("clock", under.clock_ratio != 1.0),
+            ("neighbours", bool(state.neighbours)), ("contention", state.memory_contention > 0),
+        )
+        if holds
+    ]  # fmt: skip
+    if not other:
+        return
+    reason = f"the trained model was measured without what was set ({', '.join(other)}): only the formulas under it follow"
+    for place, each in enumerate(basis):
+        if each in ("measured", "interpolated", "learned"):
+            basis[place], reasons[place] = "learned", (*reasons[place], reason)
 
 
 def _under_ceiling(

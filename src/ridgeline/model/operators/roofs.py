@@ -12,12 +12,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ridgeline.core import Ceiling, Device, OutOfRange, SystemState, UsageError
+from ridgeline.core import Ceiling, Device, OutOfRange, SystemState
 from ridgeline.core.device import MEMORY_MIXES
 
 from ..analytic.contention import max_min_shares
 from .assumed import assumed
 from .clocking import clock_ratio
+from .described import check_description
 
 __all__ = ["Level", "Peak", "Roofs", "roofs"]
 
@@ -152,10 +153,7 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
     reasons: list[str] = []
     if not any(each.engine == "fma" for each in device.ceilings):
         raise OutOfRange("a device with a peak of arithmetic", found=f"{device.name} without", remedy="probe it, or add its data sheet")
-    wrong = next((each for each in device.ceilings if not each.rate.value > 0), None)
-    if wrong is not None:
-        found = f"{wrong.engine} of {device.name} at {wrong.rate.value:g} {wrong.rate.unit}"
-        raise UsageError("ceilings above zero", found=found, remedy="mend the device's description")
+    check_description(device)
     threads = _threads(device, state, reasons)
     core, watts = clock_ratio(device, state, reasons)
     levels = _levels(device, threads, core, state, reasons)

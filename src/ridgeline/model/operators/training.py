@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import Device, LatencyTable, UsageError, Workload
+from ridgeline.core import Column, Device, LatencyTable, UsageError, Workload
 
 from ..learned.conformal import upper_quantile
 from ..learned.scaling import scaling_of
@@ -185,7 +185,8 @@ def _family(found: Prepared, inside: NDArray[np.bool_], kind: str, settings: Set
 def _measured(own: _Rows, level: float) -> Measured:
     """Shapes that answer for themselves: not those of which a row says what ran around it, which is different in every model."""
     alone = own.between == 0
-    return measured(own.keys[alone], own.target[alone], level)
+    found = measured(own.keys[alone], own.target[alone], level)
+    return msgspec.structs.replace(found, others=Column(np.unique(own.keys[~alone]), "1", "<i8"))
 
 
 def _rows(found: Prepared, chosen_kind: NDArray[np.bool_]) -> _Rows:
