@@ -32,6 +32,8 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "model-serving-kernels": ("model/aiconfigurator.py", ["devices", "frontier"], []),
     "model-predict-speed": ("model/predict_speed.py", ["--repetitions", "3"], ["--repetitions", "15"]),
     # Six minutes, or an hour with the rows that there are.
+    # A quarter of an hour, or half an hour, with nothing else running.
+    "model-own-machine": ("model/own_machine.py", ["--seconds", "600"], []),
     "model-operators": ("model/operators.py", ["--rows", "700"], ["--rows", "3000"]),
     "model-serving-layers": ("model/vidur.py", [], []),
     "probe-vs-c": ("probe_vs_c/run.py", [], []),
