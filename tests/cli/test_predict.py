@@ -14,7 +14,7 @@ from onnx import helper
 from ridgeline.cli import main
 from ridgeline.core import Device, OperatorList, PlannedOperator, PredictionReport, Workload
 from ridgeline.core.documents import decode, encode
-from support.onnx_models import model, tensor, zeros
+from support.onnx_models import model, tensor, two_products
 from support.predicted import cpu
 
 Call = Callable[..., tuple[int, str, str]]
@@ -36,13 +36,7 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_
 @pytest.fixture
 def network(tmp_path: Path) -> str:
     """A product, a function and a product, with an open first axis."""
-    nodes = [
-        helper.make_node("MatMul", ["x", "w1"], ["a"], name="first"),
-        helper.make_node("Relu", ["a"], ["b"], name="function"),
-        helper.make_node("MatMul", ["b", "w2"], ["y"], name="second"),
-    ]
-    made = model(nodes, [tensor("x", "N", 64)], [tensor("y", "N", 32)], {"w1": zeros(64, 128), "w2": zeros(128, 32)})
-    onnx.save(made, str(tmp_path / "net.onnx"))
+    onnx.save(two_products("N"), str(tmp_path / "net.onnx"))
     (tmp_path / "cpu.json").write_bytes(encode(cpu()))
     return "net.onnx"
 
@@ -122,7 +116,7 @@ def test_a_list_of_operators(run: Call, tmp_path: Path) -> None:
         (("net.onnx", "--device", "no such thing"), "a device of the catalogue"),
         (("net.onnx", "--device", "nvidia"), "the name of one device"),
         (("net.onnx", "--device", "t4", "--device", "T4"), "each device once"),
-        (("net.onnx", "--device", "missing.json"), "a device in JSON"),
+        (("net.onnx", "--device", "missing.json"), "a file that `ridgeline probe --json` wrote"),
         (("net.onnx",), "--device"),
         (("missing.onnx", "--device", "t4"), "a model file"),
         (("model.pt", "--device", "t4"), "model.onnx"),

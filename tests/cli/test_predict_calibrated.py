@@ -9,7 +9,6 @@ from typing import Any
 
 import onnx
 import pytest
-from onnx import helper
 
 from ridgeline.cli import main
 from ridgeline.core.documents import decode, encode
@@ -18,7 +17,7 @@ from ridgeline.model.calibration import Pair, start, updated
 from ridgeline.model.calibration.report import Ledger
 from ridgeline.model.operators.model import OperatorModel
 from ridgeline.model.operators.training import Settings, train_operator_model
-from support.onnx_models import model, tensor, zeros
+from support.onnx_models import two_products
 from support.operator_rows import DEVICE, OTHER, device, made_rows
 
 FACTOR = 1.5
@@ -40,9 +39,7 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_
 
 @pytest.fixture
 def trained(tmp_path: Path) -> str:
-    weights = {"w1": zeros(64, 128), "w2": zeros(128, 32)}
-    nodes = [helper.make_node("MatMul", ["x", "w1"], ["a"]), helper.make_node("Relu", ["a"], ["b"]), helper.make_node("MatMul", ["b", "w2"], ["y"])]
-    onnx.save(model(nodes, [tensor("x", 96, 64)], [tensor("y", 96, 32)], weights), str(tmp_path / "net.onnx"))
+    onnx.save(two_products(96), str(tmp_path / "net.onnx"))
     settings = Settings(methods=("level", "ridge"), folds=3)
     (tmp_path / "own.model").write_bytes(encode(train_operator_model(made_rows(60), {DEVICE: device()}, settings)))
     return "own.model"

@@ -43,3 +43,13 @@ def value(name: str, *shape: int, dtype: str = "float32", constant: bool = False
 
 def node(kind: str, inputs: Sequence[Value | None], outputs: Sequence[Value], domain: str = "", **attributes: Any) -> Node:
     return Node(kind=kind, domain=domain, inputs=tuple(inputs), outputs=tuple(outputs), attributes=attributes)
+
+
+def two_products(rows: int | str) -> onnx.ModelProto:
+    """A product, a function and a product of (rows, 64), 64 × 128 and 128 × 32."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w1"], ["a"], name="first"),
+        helper.make_node("Relu", ["a"], ["b"], name="function"),
+        helper.make_node("MatMul", ["b", "w2"], ["y"], name="second"),
+    ]
+    return model(nodes, [tensor("x", rows, 64)], [tensor("y", rows, 32)], {"w1": zeros(64, 128), "w2": zeros(128, 32)})

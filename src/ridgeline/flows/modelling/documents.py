@@ -17,7 +17,10 @@ __all__ = ["ledger_file", "read_document", "schema_of"]
 T = TypeVar("T", bound=msgspec.Struct)
 _LIMITS = Limits(whole_bytes=2**29)
 #: What a person calls them.
-_NAMES = {"OperatorModel": "a file that `ridgeline model train` wrote", "Device": "a file that `ridgeline probe --json` wrote"}
+_NAMES = {
+    "OperatorModel": "a file that `ridgeline model train` wrote", "Device": "a file that `ridgeline probe --json` wrote",
+    "OperatorList": "a list of operators",
+}  # fmt: skip
 _SCHEMA = re.compile(r'"schema"\s*:\s*"(ridgeline\.[a-z-]{1,40}/[0-9]{1,6})"')
 
 

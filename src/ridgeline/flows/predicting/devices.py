@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ridgeline.core import Device, ReadError, UsageError
-from ridgeline.core.documents import decode
+from ridgeline.core import Device, UsageError
 from ridgeline.device import find
 from ridgeline.device.files import read_device
+
+from ..modelling.documents import read_document
 
 __all__ = ["HOST", "devices_of"]
 
 #: What this machine is called.
 HOST = "host"
-_MOST_BYTES = 8 * 2**20
 Report = Callable[[str, float | None], None]
 
 
@@ -48,15 +48,4 @@ def _device(text: str, report: Report | None) -> Device:
     path = Path(text)
     if path.suffix.lower() == ".toml":
         return read_device(path)
-    return _from_json(path) if path.suffix.lower() == ".json" else find(text)
-
-
-def _from_json(path: Path) -> Device:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise ReadError("a device in JSON", found=f"{path}: {error.strerror or error}", remedy="write one with `ridgeline probe --json`") from error
-    if len(data) > _MOST_BYTES:
-        raise ReadError(f"a device of at most {_MOST_BYTES} bytes", found=f"{path}: more", remedy="give a device file")
-    return decode(data, Device)
+    return read_document(path, Device) if path.suffix.lower() == ".json" else find(text)

@@ -14,17 +14,16 @@ from typing import Any
 import msgspec
 
 from ridgeline.core import Caution, Graph, OperatorList, ReadError, UsageError
-from ridgeline.core.documents import decode
 from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.model.graphs.tasks import Plan
 from ridgeline.targets.spec import TargetSpec
+
+from ..modelling.documents import read_document
 
 __all__ = ["FORMATS", "Loaded", "load_model", "plan_here", "read_graph_here", "read_operators", "record_call"]
 
 _LONGEST_S = 300.0
 _SHARE_OF_MEMORY = 0.5
-#: A list of operators is a page of text.
-_MOST_BYTES = 16 * 2**20
 #: What a model file's name ends in.
 FORMATS = {".onnx": "onnx", ".tflite": "tflite"}
 
@@ -164,13 +163,6 @@ def read_operators(path: str) -> OperatorList:
     """Operators that were written down as `ridgeline.operators/1`.
 
     Raises:
-        ReadError: no such file, larger than 16 MiB, or not such a document.
+        ReadError: no such file, or not such a document.
     """
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise ReadError("a list of operators", found=f"{path}: {error.strerror or error}", remedy="check the path") from error
-    if len(data) > _MOST_BYTES:
-        raise ReadError(f"a list of operators of at most {_MOST_BYTES} bytes", found=f"{path}: more", remedy="give a shorter list")
-    return decode(data, OperatorList)
+    return read_document(path, OperatorList)

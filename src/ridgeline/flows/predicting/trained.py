@@ -1,33 +1,28 @@
 """Trained models from their files: which kind a file holds is told by its schema.
 
-This module decides which documents are known here and how large a file may be; each kind checks its own arrays as it is read.
+This module decides which documents are known here; each kind checks its own arrays as it is read.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-import msgspec
-
 from ridgeline.core import ReadError, UsageError
-from ridgeline.core.documents import decode
 from ridgeline.model.graphs.predicting import Knowledge
 from ridgeline.model.operators.assumed import assumed
 
+from ..modelling.documents import read_document, schema_of
+
 __all__ = ["knowledge_of"]
 
-_MOST_BYTES = 512 * 2**20
 #: Schema without version → where its type is, and which part of `Knowledge` it is.
 _KINDS = {
     "ridgeline.operator-model": ("ridgeline.model.operators.model:OperatorModel", "operators"),
     "ridgeline.gpu-model": ("ridgeline.model.gpu.model:GpuModel", "gpus"),
 }
-
-
-class _Head(msgspec.Struct):
-    schema: str = ""
 
 
 def knowledge_of(paths: Sequence[str]) -> Knowledge:
@@ -49,23 +44,16 @@ def knowledge_of(paths: Sequence[str]) -> Knowledge:
 
 
 def _read(path: str) -> tuple[str, Any]:
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise ReadError("a trained model", found=f"{path}: {error.strerror or error}", remedy="check the path") from error
-    if len(data) > _MOST_BYTES:
-        raise ReadError(f"a trained model of at most {_MOST_BYTES} bytes", found=f"{path}: more", remedy="train it on fewer rows")
-    try:
-        schema = msgspec.json.decode(data, type=_Head).schema
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ReadError("a trained model in JSON", found=f"{path}: {error}", remedy="give a file that `ridgeline model train` wrote") from error
+    if not os.path.isfile(path):
+        raise ReadError("a trained model", found=f"{path}: {'a folder' if os.path.isdir(path) else 'nothing is there'}", remedy="check the path")
+    schema = schema_of(path) or ""
     name = schema.rpartition("/")[0]
     if name not in _KINDS:
-        raise ReadError(f"a trained model: {', '.join(_KINDS)}", found=f"{path}: schema {schema!r}", remedy="give another file")
+        found = f"{path}: {f'schema {schema!r}' if schema else 'none that says so'}"
+        raise ReadError(f"a trained model: {', '.join(_KINDS)}", found=found, remedy="give a file that `ridgeline model train` wrote")
     where, part = _KINDS[name]
     module, _, kind = where.partition(":")
-    model = decode(data, getattr(import_module(module), kind))
+    model: Any = read_document(path, getattr(import_module(module), kind))
     if part == "operators" and model.formulas != assumed().version:
         found = f"{path}: of formulas {model.formulas or 'before they had a version'}, where these are {assumed().version}"
         raise ReadError("a model that was trained on the estimates of these formulas", found=found, remedy="train it again from its rows")
