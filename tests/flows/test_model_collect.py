@@ -169,6 +169,13 @@ def test_another_machine_does_not_go_on(tmp_path: Path, changed: dict[str, Any])
         Journal(path, head(**changed), resume=True)
 
 
+def test_two_collections_do_not_write_one_journal(tmp_path: Path) -> None:
+    path = str(tmp_path / "rows")
+    with Journal(path, head(), resume=False), pytest.raises(UsageError, match="no other process"):
+        Journal(path, head(), resume=True)
+    Journal(path, head(), resume=True).close()
+
+
 @pytest.mark.parametrize("content", [b"\x00\x01\n", b"[]\n", b'{"schema":"ridgeline.collecting/9"}\n', b"\xff\xfe\n", b"{}\n{}\n", b"no line"])
 def test_what_is_no_journal_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "rows"

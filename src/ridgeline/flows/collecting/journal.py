@@ -5,6 +5,7 @@ The first line says what the rows belong to; going on with another machine, runt
 
 from __future__ import annotations
 
+import fcntl
 import os
 from typing import IO, Any
 
@@ -56,16 +57,28 @@ class Journal:
 
     def __init__(self, path: str, head: Head, *, resume: bool) -> None:
         self.path, self.head, self.rows = path, head, list[Measured]()
-        exists = os.path.exists(path) and os.path.getsize(path) > 0
-        if exists and not resume:
-            raise UsageError("a collection that is not begun", found=path, remedy="go on with --resume, or remove the file")
-        if exists:
-            self._read(head)
         try:
             self._file: IO[bytes] = open(path, "ab")  # noqa: SIM115
         except OSError as error:
             raise UsageError("a file to write rows to", found=f"{path}: {error.strerror or error}", remedy="name another") from error
-        if not exists:
+        try:
+            self._begin(head, resume)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _begin(self, head: Head, resume: bool) -> None:
+        try:
+            # Rows of two collections beside each other would each be measured beside a neighbour.
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError("a journal that no other process writes", found=self.path, remedy="wait for the other collection") from error
+        exists = os.path.getsize(self.path) > 0
+        if exists and not resume:
+            raise UsageError("a collection that is not begun", found=self.path, remedy="go on with --resume, or remove the file")
+        if exists:
+            self._read(head)
+        else:
             self._write(head)
 
     def _read(self, head: Head) -> None:
