@@ -295,3 +295,11 @@ def test_a_device_without_links_says_that_nothing_passes() -> None:
     assert found.communication_s[0] == 0
     assert any("no link" in reason for reason in found.reasons(0))
     assert one(WORKS[-1], find("h100 sxm")).communication_s[0] > 0
+
+
+@pytest.mark.parametrize("cap_w", [1.0, 300.0, 385.0, 400.0, 402.0])
+def test_a_cap_that_is_too_low_is_refused_in_watts(cap_w: float) -> None:
+    """Of 700 W, 55 % are assumed to be drawn at any clock and 2.5 % more at a tenth of it: 402.7 W."""
+    with pytest.raises(OutOfRange, match=f"{cap_w:g} W, and 402.7 W"):
+        roofs(find("h100 sxm"), SystemState(power_cap_w=cap_w))
+    assert roofs(find("h100 sxm"), SystemState(power_cap_w=404.0)).clock_ratio >= 0.1

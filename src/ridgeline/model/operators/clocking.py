@@ -35,9 +35,11 @@ def clock_ratio(device: Device, state: SystemState, reasons: list[str]) -> tuple
         return ratio, 1.0
     held = assumed().power
     still = held.static_share + held.memory_share
-    if state.power_cap_w <= still * device.power_w.value:
-        found = f"{state.power_cap_w:g} W, and {still * device.power_w.value:.4g} W are drawn by what the clock does not change"
-        raise OutOfRange("a power cap that leaves power for work", found=found, remedy="raise the cap")
+    # Below half of the clock the voltage does not fall any more.
+    least = still + (1.0 - still) * _LEAST * held.low_voltage**2
+    if share <= least * _ROUNDING:
+        found = f"{state.power_cap_w:g} W, and {least * device.power_w.value:.4g} W are taken to be drawn at a tenth of the clock"
+        raise OutOfRange("a power cap that leaves power for work, by the shares of power that are assumed", found=found, remedy="raise the cap")
     clock = capped_clock(
         cap_w=share, dynamic_w=1.0 - still, static_w=0.0, other_w=still, low_hz=0.5, high_hz=1.0, low_v=held.low_voltage, high_v=1.0, least_hz=_LEAST
     )
