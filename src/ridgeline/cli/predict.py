@@ -27,6 +27,7 @@ _STATE = (
     ("--power-cap", "power_cap_w", "W", "200W", "The most power that the device may take."),
     ("--temperature", "temperature_k", "K", "340K", "Of the die."),
     ("--memory-contention", "memory_contention", "1", "30%", "Share of the memory's bandwidth that others take."),
+    ("--core-to-core", "core_to_core_s", "s", "100ns", "For a cache line between two cores of a CPU. [default: measured now of `host`]"),
     ("--dispatch", "dispatch_s", "s", "5us", "Time that the host needs to start one kernel; 0 where a recorded graph is replayed."),
 )
 _COUNTS = (

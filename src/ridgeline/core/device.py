@@ -88,7 +88,8 @@ class MemoryLevel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """A fixed cost in seconds: `timer-read`, `python-call`, `dispatch` (library torch, onnxruntime, numpy), `hand-off`, `page-fault`."""
+    """A fixed cost in seconds: `timer-read`, `python-call`, `dispatch` (library torch, onnxruntime, numpy), `hand-off`, `page-fault`,
+    `core-to-core` (a cache line from one CPU to another)."""
 
     name: str
     seconds: Quantity

@@ -27,7 +27,7 @@ _TEXTS = {"kind": "kinds", "variant": "variants", "precision": "precisions", "de
 #: Columns that a table may have, with their units; 0 stands where a row does not say.
 _OPTIONAL = {
     "power_w": "W", "energy_j": "J", "memory_bytes": "B", "core_clock_hz": "Hz", "memory_clock_hz": "Hz", "flop": "FLOP", "bytes": "B",
-    "reuse_bytes": "B", "age_bytes": "B",
+    "reuse_bytes": "B", "age_bytes": "B", "core_to_core_s": "s",
 }  # fmt: skip
 _CODE = "<i4"
 
@@ -42,7 +42,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
         row: its number in that file, from 1, int64.
         sizes: dimension → int64, shape (n,); 0 where the kind of a row does not have the dimension.
         power_w, energy_j: mean power during the execution, and energy of one; memory_bytes: most that was in use.
-        core_clock_hz, memory_clock_hz: clocks at which it was measured.
+        core_clock_hz, memory_clock_hz: clocks at which it was measured; core_to_core_s: as of `SystemState`, at that time.
         flop, bytes: work and compulsory traffic of one execution; reuse_bytes,
             age_bytes: as of `Workload`. Of all columns that may be null, 0 stands where a row does not say.
         source: of the whole, for a person; excluded: rows that are not here, and why.
@@ -73,6 +73,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
     bytes: Column | None = None
     reuse_bytes: Column | None = None
     age_bytes: Column | None = None
+    core_to_core_s: Column | None = None
     source: str = ""
     excluded: tuple[Excluded, ...] = ()
 
@@ -120,7 +121,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
 
         Args:
             latency_s: seconds, shape (n,); row: 1, 2, … if not given; sizes: dimension → shape (n,), whole numbers.
-            optional: `power_w` … `age_bytes`, shape (n,).
+            optional: `power_w` … `core_to_core_s`, shape (n,).
 
         Raises:
             UsageError: lengths that differ, sizes that are no whole numbers, or a column that a table does not have.
@@ -166,7 +167,15 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
 
     @classmethod
     def of_workloads(
-        cls, workloads: Sequence[Workload], *, latency_s: ArrayLike, device: str, file: str = "", row: ArrayLike | None = None, source: str = ""
+        cls,
+        workloads: Sequence[Workload],
+        *,
+        latency_s: ArrayLike,
+        device: str,
+        file: str = "",
+        row: ArrayLike | None = None,
+        source: str = "",
+        **optional: ArrayLike,
     ) -> LatencyTable:
         """A table of operators on one device, with the distances that they say; the variant holds the layout before it, where there is one.
 
@@ -181,6 +190,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
             variant=[f"{work.layout} {work.variant}".strip() for work in workloads], file=file, row=row, source=source,
             sizes={name: [work.sizes.get(name, 0) for work in workloads] for name in names},
             reuse_bytes=[work.reuse_bytes or 0.0 for work in workloads], age_bytes=[work.age_bytes or 0.0 for work in workloads],
+            **optional,
         )  # fmt: skip
 
     def workload(self, index: int) -> Workload:

@@ -104,6 +104,8 @@ class SystemState(msgspec.Struct, frozen=True, kw_only=True):
         threads: cores that the work may use.
         dispatch_s: time under which the host cannot issue one kernel; 0 where kernels are replayed from a recorded graph. It belongs to host and
             software: no data sheet of an accelerator says it.
+        core_to_core_s: time for a cache line to pass between two cores of a CPU; where a host moves a virtual machine's CPUs, it changes by the
+            minute.
     """
 
     neighbours: tuple[Neighbour, ...] = ()
@@ -114,9 +116,10 @@ class SystemState(msgspec.Struct, frozen=True, kw_only=True):
     temperature_k: float | None = None
     threads: int | None = None
     dispatch_s: float | None = None
+    core_to_core_s: float | None = None
 
     def __post_init__(self) -> None:
-        _positive(self, "core_clock_hz", "memory_clock_hz", "power_cap_w", "temperature_k", "threads")
+        _positive(self, "core_clock_hz", "memory_clock_hz", "power_cap_w", "temperature_k", "threads", "core_to_core_s")
         if not 0 <= self.memory_contention < 1:
             _refuse(self, "memory_contention", self.memory_contention, "a share in [0, 1)")
         if self.dispatch_s is not None and not 0 <= self.dispatch_s < _MOST:

@@ -136,11 +136,12 @@ def _dispatch(case: _Case, factor: float) -> _Case:
     """An operator's start, and of an accelerator's host a launch; better is less."""
     under = case.roofs()
     own = Quantity.exact(under.dispatch_s * factor, "s", source="assumed")
-    hop = Quantity.exact(under.hop_s * factor, "s", source="assumed")
-    costs = (Cost(name="dispatch", seconds=own, library=case.plan.runtime), Cost(name="barrier-hop", seconds=hop), *case.device.costs)
+    hop = Quantity.exact(under.core_to_core_s * factor, "s", source="assumed")
+    costs = (Cost(name="dispatch", seconds=own, library=case.plan.runtime), Cost(name="core-to-core", seconds=hop), *case.device.costs)
     state = case.question.state or SystemState()
     host = state.dispatch_s if state.dispatch_s is not None else assumed().launch_s.get(case.plan.runtime, 0.0) if under.kind == "gpu" else None
-    state = msgspec.structs.replace(state, dispatch_s=None if host is None else host * factor)
+    apart = None if state.core_to_core_s is None else state.core_to_core_s * factor
+    state = msgspec.structs.replace(state, dispatch_s=None if host is None else host * factor, core_to_core_s=apart)
     return case._replace(device=msgspec.structs.replace(case.device, costs=costs), question=case.question._replace(state=state))
 
 

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ridgeline.core import (
+    Cost,
     Device,
     Graph,
     Neighbour,
@@ -403,6 +404,18 @@ def test_a_state_that_was_not_measured_is_no_interpolation(state: SystemState, w
     assert found.basis == "learned"
     assert any(word in reason for reason in found.out_of_range)
     assert of_chain(device=cpu(threads=2), question=Question(state=SystemState(threads=2)), known=known).basis == "interpolated"
+
+
+def test_what_a_probe_saw_of_the_state_is_in_the_answer() -> None:
+    """How far apart the cores are now: the same question another minute may have another answer."""
+    cost = Cost(name="core-to-core", seconds=Quantity.exact(2e-7, "s", source="measured"))
+    probed = msgspec.structs.replace(cpu(threads=2), costs=(*cpu().costs, cost))
+    found = of_chain(device=probed)
+    assert found.state == SystemState(core_to_core_s=2e-7)
+    set_ = of_chain(device=probed, question=Question(state=SystemState(threads=2, core_to_core_s=4e-8)))
+    assert set_.state == SystemState(threads=2, core_to_core_s=4e-8)
+    assert set_.latency_s.value < found.latency_s.value
+    assert of_chain(device=cpu(threads=2)).state is None
 
 
 def test_the_call_of_a_runtime_is_counted_once() -> None:

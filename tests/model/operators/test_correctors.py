@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ridgeline.core import Sparsity, UsageError, Workload
+from ridgeline.core import Column, Sparsity, SystemState, UsageError, Workload
 from ridgeline.core.documents import encode
 from ridgeline.device import find
 from ridgeline.model.operators.estimates import estimates
@@ -135,6 +135,32 @@ def test_the_interval_grows_with_the_distance() -> None:
     width = found.high - found.low
     assert width[0] < width[1] < width[2]
     assert width[1] >= np.log(8), "ten times as large, a factor of e^(½ ln 8) to each side at the least"
+
+
+def _apart(hop_s: np.ndarray) -> OperatorModel:  # type: ignore[type-arg]
+    """Trained on products that take twenty passes of a cache line on top, each measured with cores so far apart."""
+    rows = made_rows(len(hop_s), kinds=("gemm",))
+    seconds = rows.latency_s.values + 20 * hop_s
+    table = msgspec.structs.replace(rows, latency_s=Column(seconds, "s"), core_to_core_s=Column(hop_s, "s"), reuse_bytes=Column(hop_s * 0 + 1e6, "B"))
+    return train_operator_model(table, {DEVICE: device()}, QUICK)
+
+
+def test_how_far_apart_the_cores_were_is_learned() -> None:
+    """The same product at the two states: the model tells them as they were, and an answer beyond both says so."""
+    model = _apart(np.where(np.random.default_rng(3).random(240) < 0.5, 4e-8, 4e-7))
+    work = [gemm(200)]
+    found = {}
+    for hop_s in (4e-8, 4e-7, 4e-6):
+        formula = estimates(work, device(), SystemState(core_to_core_s=hop_s))
+        answer = model.correct(work, formula, device())
+        found[hop_s] = float(formula.latency_s[0] * np.exp(answer.log_ratio[0]))
+        assert any("core_to_core_s" in reason for reason in answer.out_of_range[0]) == (hop_s > 1e-6)
+    assert found[4e-7] - found[4e-8] == pytest.approx(20 * 3.6e-7, rel=0.35)
+
+
+def test_cores_that_always_were_as_far_apart_bound_nothing() -> None:
+    model = _apart(np.full(60, 1e-7))
+    assert "core_to_core_s" not in model.correctors["gemm"].derived
 
 
 def test_what_was_never_measured_stays_the_estimate() -> None:

@@ -82,6 +82,6 @@ def _is_of(state: Calibration, device: str) -> bool:
 def _changed(question: Question) -> str:
     """What was set that no measured run had."""
     state = question.state
-    others = state is not None and msgspec.structs.replace(state, threads=None) != type(state)()
+    others = state is not None and msgspec.structs.replace(state, threads=None, core_to_core_s=None) != type(state)()
     given = {"a precision": question.precision is not None, "kernels": question.kernel is not None, "a state of the machine": others}
     return ", ".join(name for name, was in given.items() if was)

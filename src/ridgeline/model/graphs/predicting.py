@@ -186,7 +186,7 @@ def _prediction(
         reasons.append(f"the memory of {device.name} is not known: whether the model fits is not checked")
     return Prediction(
         device=device.name, latency_s=tell.made(call.seconds, call.low, call.high, "s"), batch=plan.batch, precision=plan.precision,
-        state=asked.state, kernel=asked.kernel, compute_s=tell.part(call.compute_s),
+        state=_stated(asked.state, under), kernel=asked.kernel, compute_s=tell.part(call.compute_s),
         memory_s={name: tell.part(seconds) for name, seconds in call.memory_s.items()}, overhead_s=tell.part(call.overhead_s), split=_split(call),
         communication_s=tell.part(call.communication_s), throughput_per_s=tell.rate(batch, "count/s"),
         achieved_flop_per_s=tell.rate(call.flop, "FLOP/s"), peak_share=tell.share(call.peak_s), achieved_byte_per_s=tell.rate(moved, "B/s"),
@@ -201,6 +201,13 @@ def _prediction(
         out_of_range=tuple(dict.fromkeys((*reasons, *call.reasons))), bound=max(call.terms, key=lambda name: call.terms[name]),
         operators=_operators(plan, prices, call, tell), runtime=plan.runtime, unknown=unknown,
     )  # fmt: skip
+
+
+def _stated(state: SystemState | None, under: Roofs) -> SystemState | None:
+    """The state that was asked for, with what a probe has seen of it: another time it may be otherwise."""
+    if under.device.cost("core-to-core") is None or under.threads < 2:
+        return state
+    return msgspec.structs.replace(state or SystemState(), core_to_core_s=under.core_to_core_s)
 
 
 def _split(call: Summed) -> dict[str, float]:

@@ -190,7 +190,9 @@ def _outside(
     moved = estimates.read_bytes + estimates.weight_bytes + estimates.write_bytes
     values = np.empty((len(names), count))
     for place, name in enumerate(names):
-        values[place] = {"flop": estimates.flop, "bytes": moved, "estimated_s": estimates.latency_s}.get(name, found.sizes.get(name, 0.0))
+        values[place] = {"flop": estimates.flop, "bytes": moved, "estimated_s": estimates.latency_s, "core_to_core_s": estimates.core_to_core_s}.get(
+            name, found.sizes.get(name, 0.0)
+        )
     beyond = (values > NEAR * most) | (values * NEAR < least)
     far = np.zeros(count)
     for place, index in np.argwhere(beyond).tolist():

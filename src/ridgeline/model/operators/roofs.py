@@ -67,9 +67,9 @@ class Roofs(NamedTuple):
     """One device in one state.
 
     `units`: execution units that work; `lanes`: vector elements of fp32 at once, 0 if not known; `clock_hz`: 0 if not known; `clock_ratio`: of the
-    clock at which the ceilings hold; `levels`: from the inside outwards, the last one holds everything; `dispatch_s`: of one operator; `hop_s`: of a
-    barrier; `stretch`: ≥ 1, how much longer it takes as cores are shared with neighbours; `reached`: share of the peaks; `reasons`: what is assumed
-    or not known, for whatever runs; `power_ratio`: most power ÷ design power.
+    clock at which the ceilings hold; `levels`: from the inside outwards, the last one holds everything; `dispatch_s`: of one operator;
+    `core_to_core_s`: of a cache line; `stretch`: ≥ 1, how much longer it takes as cores are shared with neighbours; `reached`: share of the peaks;
+    `reasons`: what is assumed or not known, for whatever runs; `power_ratio`: most power ÷ design power.
     """
 
     device: Device
@@ -81,7 +81,7 @@ class Roofs(NamedTuple):
     clock_ratio: float
     levels: tuple[Level, ...]
     dispatch_s: float
-    hop_s: float
+    core_to_core_s: float
     stretch: float
     reached: float
     reasons: tuple[str, ...]
@@ -165,7 +165,7 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
     return Roofs(
         device=device, kind=device.kind, units=threads if device.kind == "cpu" else device.execution_units or 0, threads=threads,
         lanes=device.vector_bits // 32 if device.vector_bits else 0, clock_hz=device.clock_hz.value * core if device.clock_hz else 0.0,
-        clock_ratio=core, levels=levels, hop_s=_hop(device), dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch,
+        clock_ratio=core, levels=levels, core_to_core_s=_hop(device, state), dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch,
         reached=_reached(device, "arithmetic"), reasons=tuple(reasons), power_ratio=watts,
     )  # fmt: skip
 
@@ -295,6 +295,8 @@ def _dispatch(device: Device, state: SystemState, library: str, reasons: list[st
     return cost.value
 
 
-def _hop(device: Device) -> float:
-    cost = device.cost("barrier-hop")
-    return assumed().hop_s if cost is None else cost.value
+def _hop(device: Device, state: SystemState) -> float:
+    if state.core_to_core_s is not None:
+        return state.core_to_core_s
+    cost = device.cost("core-to-core")
+    return assumed().core_to_core_s if cost is None else cost.value

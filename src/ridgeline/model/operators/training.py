@@ -193,7 +193,7 @@ def _rows(found: Prepared, chosen_kind: NDArray[np.bool_]) -> _Rows:
     """All rows of a part of a family with every feature that there is."""
     kind = found.workloads[int(np.argmax(chosen_kind))].kind
     names: tuple[str, ...] = ()
-    parts: list[tuple[Indexes, Floats, Floats, Operators, list[str], Floats, Floats]] = []
+    parts: list[tuple[Indexes, Floats, Floats, Operators, list[str], Floats, Floats, Floats]] = []
     counted = _columns_of_texts([found.workloads[index] for index in np.flatnonzero(chosen_kind).tolist()])
     for group in found.groups:
         inside = np.flatnonzero(chosen_kind[group.at])
@@ -204,14 +204,30 @@ def _rows(found: Prepared, chosen_kind: NDArray[np.bool_]) -> _Rows:
         listed = operators(kind, [found.workloads[index] for index in at.tolist()])
         names = (*feature_names(listed, own, group.device), *counted)
         moved = own.read_bytes + own.weight_bytes + own.write_bytes
-        parts.append((at, feature_matrix(listed, own, group.device, names), own.latency_s, listed, [group.device.name] * len(at), own.flop, moved))
+        parts.append(
+            (
+                at,
+                feature_matrix(listed, own, group.device, names),
+                own.latency_s,
+                listed,
+                [group.device.name] * len(at),
+                own.flop,
+                moved,
+                own.core_to_core_s,
+            )
+        )
     at = np.concatenate([part[0] for part in parts])
     order = np.argsort(at, kind="stable")
     estimated = np.concatenate([part[2] for part in parts])[order]
     keys = np.concatenate([shape_keys(part[3], part[4]) for part in parts])[order]
     between = np.concatenate([part[3].between_bytes for part in parts])[order]
     devices = [name for part in parts for name in part[4]]
-    derived = {name: np.concatenate([part[place] for part in parts]) for name, place in (("flop", 5), ("bytes", 6), ("estimated_s", 2))}
+    derived = {
+        name: np.concatenate([part[place] for part in parts])
+        for name, place in (("flop", 5), ("bytes", 6), ("estimated_s", 2), ("core_to_core_s", 7))
+    }
+    if np.ptp(derived["core_to_core_s"]) == 0:
+        del derived["core_to_core_s"]  # assumed, or of the machine once
     sizes = {name: np.concatenate([part[3].sizes[name] for part in parts]) for name in parts[0][3].sizes}
     return _Rows(
         at=at[order], features=np.concatenate([part[1] for part in parts])[order], names=names,
