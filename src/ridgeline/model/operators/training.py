@@ -19,6 +19,7 @@ from ridgeline.core import Column, Device, LatencyTable, UsageError, Workload
 
 from ..learned.conformal import upper_quantile
 from ..learned.scaling import scaling_of
+from ..learned.threads import can_limit, one_blas_thread
 from ..validation.splits import folds
 from .assumed import assumed
 from .corrector import METHODS, Corrector, Measured, Method, Range
@@ -133,7 +134,8 @@ def train_prepared(
             say(f"{kind}: taken over", (number + 1) / len(kinds))
             continue
         say(f"learning {kind}", number / len(kinds))
-        done = _family(found, np.array([part == kind for part in parts]), kind, used)
+        with one_blas_thread():
+            done = _family(found, np.array([part == kind for part in parts]), kind, used)
         if isinstance(done, str):
             left[kind] = done
             continue
@@ -276,13 +278,12 @@ def _model(found: Prepared, state: Training, left: Mapping[str, str]) -> Operato
     for group in found.groups:
         rows[group.device.name] += int(learned[group.at].sum())
     devices = {group.device.name: group.device for group in found.groups}
-    notes = () if "trees" in tried_methods() else ("trees were not tried: LightGBM is not installed",)
     settings = state.settings
     card = Card(
         source=found.table.source, rows_given=found.rows_given, rows_learned=int(learned.sum()), excluded=found.table.excluded,
         split=f"by shape: {settings.folds} folds, no shape in two of them, whatever its device and precision", folds=settings.folds,
         seed=settings.seed, families=tuple(state.finished[kind].card for kind in sorted(state.finished)), left_out=dict(left),
-        unchecked=found.unchecked, versions=_versions(), notes=notes,
+        unchecked=found.unchecked, versions=_versions(), notes=_notes(),
     )  # fmt: skip
     return OperatorModel(
         correctors={kind: state.finished[kind].corrector for kind in sorted(state.finished)},
@@ -290,6 +291,14 @@ def _model(found: Prepared, state: Training, left: Mapping[str, str]) -> Operato
         formula_log=max(_UNKNOWN, *(each.formula_log for each in state.finished.values())), data_version=found.data_version, card=card,
         formulas=assumed().version,
     )  # fmt: skip
+
+
+def _notes() -> tuple[str, ...]:
+    missing = {
+        "trees were not tried: LightGBM is not installed": "trees" in tried_methods(),
+        "products of matrices were not kept on one thread: threadpoolctl is not installed": can_limit(),
+    }
+    return tuple(note for note, here in missing.items() if not here)
 
 
 def _device(device: Device, rows: int) -> MeasuredDevice:
