@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ridgeline.core import Column, LatencyTable
+from ridgeline.core import Column, LatencyTable, MeasuredOn, OperatorList, PlannedOperator, Workload
 from ridgeline.core.documents import decode, encode
 from ridgeline.flows import model_collect, model_train, model_validate
 from ridgeline.flows.model_train import state_file
@@ -65,6 +65,23 @@ def test_train_writes_a_model_and_says_how_it_did(run: Call, table: str, tmp_pat
     code, out, _ = run("model", "train", table, "-o", str(place), "--force", "--quiet", "--json")
     assert code == 0
     assert json.loads(out)["card"]["rows_learned"] == 180
+
+
+def test_a_prediction_for_other_threads_than_were_measured_is_flagged(run: Call, tmp_path: Path) -> None:
+    rows = msgspec.structs.replace(made_rows(60, kinds=("gemm",)), measured_on={DEVICE: MeasuredOn(threads=4)})
+    (tmp_path / "rows.json").write_bytes(encode(rows))
+    model = str(tmp_path / "four.model")
+    code, out, err = run("model", "train", str(tmp_path / "rows.json"), "-o", model, "--quiet")
+    assert code == 0, err
+    assert "threads" in out
+    product = PlannedOperator(name="product", workload=Workload(kind="gemm", variant="matmul", sizes={"m": 300, "n": 300, "k": 300}))
+    (tmp_path / "one.json").write_bytes(encode(OperatorList(name="one", operators=(product,))))
+    for further, flagged in ((), True), (("--threads", "4"), False), (("--threads", "8"), True):
+        code, out, err = run("predict", str(tmp_path / "one.json"), "--device", DEVICE, "--model", model, *further, "--quiet", "--json")
+        assert code == 0, err
+        said = json.loads(out)["predictions"][0]
+        assert any("measured with threads: 4" in reason for reason in said["out_of_range"]) is flagged
+        assert said["basis"] == ("learned" if flagged else "interpolated")
 
 
 def test_an_interrupted_training_is_resumed(run: Call, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,6 +90,13 @@ def test_the_file_is_the_table(tmp_path: Path) -> None:
     assert len(kept.devices) == 1
 
 
+@pytest.mark.parametrize("threads", [0, 1])
+def test_the_table_says_with_how_many_threads(tmp_path: Path, threads: int) -> None:
+    found = collect(str(tmp_path / "t.json"), seconds=600.0, threads=threads, executor=Machine())
+    assert found.threads(found.devices[0]) == threads
+    assert f"threads: {threads or 'its own choice'}" in found.source
+
+
 def test_rows_beside_a_neighbour_are_left_out_and_said(tmp_path: Path) -> None:
     found = collect(str(tmp_path / "t.json"), seconds=600.0, executor=Machine(busy=lambda number: number % 4 == 1))
     for index in range(len(found)):

@@ -325,8 +325,11 @@ class Twice:
     data_version = "rows 7"
     level = 0.9
 
-    def __init__(self, log: float = np.log(2.0), basis: Basis = "learned") -> None:
-        self.log, self.basis = log, basis
+    def __init__(self, log: float = np.log(2.0), basis: Basis = "learned", measured_threads: int = 0) -> None:
+        self.log, self.basis, self.measured_threads = log, basis, measured_threads
+
+    def threads(self, device: Device) -> int:
+        return self.measured_threads
 
     def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Answer:
         one = np.ones(len(workloads))
@@ -403,6 +406,18 @@ def test_a_state_that_was_not_measured_is_no_interpolation(state: SystemState, w
     assert found.basis == "learned"
     assert any(word in reason for reason in found.out_of_range)
     assert of_chain(device=cpu(threads=2), question=Question(state=SystemState(threads=2)), known=known).basis == "interpolated"
+
+
+@pytest.mark.parametrize(
+    ("measured", "asked", "alike"), [(1, None, False), (1, 1, True), (1, 2, False), (2, None, True), (2, 1, False), (0, 2, True), (9, None, True)]
+)
+def test_a_model_of_other_threads_is_no_interpolation(measured: int, asked: int | None, alike: bool) -> None:
+    """On two processors: without a word only with as many threads as were measured, of which none beyond the processors count."""
+    known = Knowledge(operators=Twice(basis="interpolated", measured_threads=measured))
+    question = None if asked is None else Question(state=SystemState(threads=asked))
+    found = of_chain(device=cpu(threads=2), question=question, known=known)
+    assert found.basis == ("interpolated" if alike else "learned")
+    assert any("was measured with threads" in reason for reason in found.out_of_range) is not alike
 
 
 def test_the_call_of_a_runtime_is_counted_once() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ridgeline.core import Sparsity, UsageError, Workload
+from ridgeline.core import Column, MeasuredOn, Sparsity, SystemState, UsageError, Workload
 from ridgeline.core.documents import encode
 from ridgeline.device import find
 from ridgeline.model.operators.estimates import estimates
@@ -89,6 +89,17 @@ def test_a_training_of_something_else_is_not_taken_over(rows: object, settings: 
     begun = Training(data_version=trained().data_version, settings=QUICK)
     with pytest.raises(UsageError, match="without --resume"):
         train_operator_model(rows, {DEVICE: device()}, settings, begun=begun)  # type: ignore[arg-type]
+
+
+def test_rows_of_few_threads_correct_the_estimates_of_as_many() -> None:
+    """Rows that take what the formulas say of four threads need no correction, though the device has 64 cores."""
+    table = made_rows(60, kinds=("gemm",))
+    four = estimates(workloads_of(table), device(), SystemState(threads=4))
+    assert (four.latency_s > 2 * estimates(workloads_of(table), device()).latency_s).any()
+    rows = msgspec.structs.replace(table, latency_s=Column(four.latency_s, "s"), measured_on={DEVICE: MeasuredOn(threads=4)})
+    model = train_operator_model(rows, {DEVICE: device()}, QUICK)
+    assert (model.devices[DEVICE].threads, model.threads(device()), model.threads(device(OTHER))) == (4, 4, 0)
+    assert model.correctors["gemm"].bound.most == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_very_shape_is_answered_with_its_measurement() -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ridgeline.core import Excluded, LatencyTable, Workload
+from ridgeline.core import Excluded, LatencyTable, MeasuredOn, Workload
 
 from .journal import Head, Measured
 
@@ -73,9 +73,10 @@ def table(head: Head, rows: Sequence[Measured], file: str) -> LatencyTable:
     software = ", ".join(f"{name} {version}" for name, version in sorted(head.software.items()))
     made = LatencyTable.of_workloads(
         works, latency_s=[operator_s(row, beside) for _, row in kept], device=head.machine, file=file, row=[number for number, _ in kept],
-        source=f"measured on {head.machine} with {software}, {head.started}",
+        source=f"measured on {head.machine} with {software}, threads: {head.threads or 'its own choice'}, {head.started}",
     )  # fmt: skip
-    return msgspec.structs.replace(made, excluded=(*made.excluded, *_excluded(rows, noisy, file)))
+    measured_on = {head.machine: MeasuredOn(threads=head.threads)}
+    return msgspec.structs.replace(made, excluded=(*made.excluded, *_excluded(rows, noisy, file)), measured_on=measured_on)
 
 
 def _placed(row: Measured) -> Workload:

@@ -25,6 +25,7 @@ class MeasuredDevice(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         kind: `cpu`, `gpu` or `npu`; vendor, architecture, fingerprint: as the device says.
         rows: that were learned from.
+        threads: of the runtime that it was measured with; 0 for its own choice.
     """
 
     name: str
@@ -33,6 +34,7 @@ class MeasuredDevice(msgspec.Struct, frozen=True, kw_only=True):
     architecture: str = ""
     fingerprint: str = ""
     rows: int = 0
+    threads: int = 0
 
 
 class FamilyCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,3 +122,8 @@ class OperatorModel(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema
     def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Corrected:
         """What is to be added to ln of the estimated times; see `answering.correct`."""
         return correct(self, workloads, estimates, device)
+
+    def threads(self, device: Device) -> int:
+        """Threads of the runtime, a count, with which that device was measured; 0 for its own choice, and for a device that was not measured."""
+        known = self.devices.get(device.name)
+        return 0 if known is None else known.threads

@@ -19,7 +19,7 @@ from ..gpu.model import GpuModel
 from .assumed import assumed
 from .estimates import Estimates, estimates
 from .forms import Formed, formed
-from .roofs import Roofs, roofs
+from .roofs import Roofs, most_threads
 
 __all__ = ["Corrected", "Corrector", "Priced", "priced"]
 
@@ -65,6 +65,9 @@ class Corrector(Protocol):
 
     def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Corrected:
         """What is to be added to ln of the estimated seconds."""
+
+    def threads(self, device: Device) -> int:
+        """Threads of the runtime, a count, with which that device was measured; 0 for its own choice, and for a device that was not measured."""
 
 
 class Priced(NamedTuple):
@@ -112,6 +115,7 @@ def priced(
     seconds = parts.latency_s
     if corrector is not None:
         seconds, low, high = _corrected(seconds, low, high, base, basis, reasons, corrector.correct(workloads, base, under.device))
+        _with_other_threads(basis, reasons, under, corrector.threads(under.device))
         _in_another_state(basis, reasons, under, state)
     seconds, low, high = _under_ceiling(seconds, low, high, parts, under, reasons)
     return Priced(seconds, low, high, _scaled(parts, seconds), tuple(basis), tuple(reasons))
@@ -168,6 +172,24 @@ def _corrected(
     return np.where(knows, value, seconds), np.where(knows, least, low), np.where(knows, most, high)
 
 
+def _with_other_threads(basis: list[Basis], reasons: list[tuple[str, ...]], under: Roofs, measured: int) -> None:
+    """A correction holds for as many threads as were measured; `measured` is 0 for the runtime's own choice."""
+    if under.device.kind != "cpu":
+        return
+    most = most_threads(under.device)
+    then = min(measured or most, most)
+    if then != under.threads:
+        own = "" if measured else ", as the runtime takes by itself"
+        reason = f"the trained model was measured with threads: {then}{own}; here: {under.threads}, which only the formulas under it follow"
+        _as_learned(basis, reasons, reason)
+
+
+def _as_learned(basis: list[Basis], reasons: list[tuple[str, ...]], reason: str) -> None:
+    for place, each in enumerate(basis):
+        if each in ("measured", "interpolated", "learned"):
+            basis[place], reasons[place] = "learned", (*reasons[place], reason)
+
+
 def _in_another_state(basis: list[Basis], reasons: list[tuple[str, ...]], under: Roofs, state: SystemState | None) -> None:
     """What was measured was measured on a machine left to itself: of another state only the formulas under the correction know."""
     if state is None:
@@ -175,17 +197,13 @@ def _in_another_state(basis: list[Basis], reasons: list[tuple[str, ...]], under:
     other = [
         word
         for word, holds in (
-            ("threads", under.device.kind == "cpu" and under.threads < roofs(under.device).threads), ("clock", under.clock_ratio != 1.0),
-            ("neighbours", bool(state.neighbours)), ("contention", state.memory_contention > 0),
+            ("clock", under.clock_ratio != 1.0), ("neighbours", bool(state.neighbours)), ("contention", state.memory_contention > 0),
         )
         if holds
     ]  # fmt: skip
     if not other:
         return
-    reason = f"the trained model was measured without what was set ({', '.join(other)}): only the formulas under it follow"
-    for place, each in enumerate(basis):
-        if each in ("measured", "interpolated", "learned"):
-            basis[place], reasons[place] = "learned", (*reasons[place], reason)
+    _as_learned(basis, reasons, f"the trained model was measured without what was set ({', '.join(other)}): only the formulas under it follow")
 
 
 def _under_ceiling(

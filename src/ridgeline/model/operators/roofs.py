@@ -20,7 +20,7 @@ from .assumed import assumed
 from .clocking import clock_ratio
 from .described import check_description
 
-__all__ = ["Level", "Peak", "Roofs", "roofs"]
+__all__ = ["Level", "Peak", "Roofs", "most_threads", "roofs"]
 
 #: What may stand in for a peak that is not stated, best first; a wider format holds whatever a narrower one does.
 _STAND_INS: dict[str, tuple[str, ...]] = {
@@ -170,8 +170,13 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
     )  # fmt: skip
 
 
+def most_threads(device: Device) -> int:
+    """How many threads can work at once, a count: the number that a runtime takes where nobody says another."""
+    return max((each.threads for each in device.ceilings if each.engine == "fma"), default=0) or device.execution_units or 1
+
+
 def _threads(device: Device, state: SystemState, reasons: list[str]) -> int:
-    most = max((each.threads for each in device.ceilings if each.engine == "fma"), default=0) or device.execution_units or 1
+    most = most_threads(device)
     if device.kind != "cpu":
         if state.threads is not None:
             reasons.append(f"threads of the host say nothing of {device.name}")

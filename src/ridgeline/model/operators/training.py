@@ -287,7 +287,7 @@ def _model(found: Prepared, state: Training, left: Mapping[str, str]) -> Operato
     )  # fmt: skip
     return OperatorModel(
         correctors={kind: state.finished[kind].corrector for kind in sorted(state.finished)},
-        devices={name: _device(devices[name], rows[name]) for name in sorted(rows) if rows[name]}, level=settings.level,
+        devices={name: _device(devices[name], rows[name], found.table.threads(name)) for name in sorted(rows) if rows[name]}, level=settings.level,
         formula_log=max(_UNKNOWN, *(each.formula_log for each in state.finished.values())), data_version=found.data_version, card=card,
         formulas=assumed().version,
     )  # fmt: skip
@@ -301,9 +301,10 @@ def _notes() -> tuple[str, ...]:
     return tuple(note for note, here in missing.items() if not here)
 
 
-def _device(device: Device, rows: int) -> MeasuredDevice:
+def _device(device: Device, rows: int, threads: int) -> MeasuredDevice:
     return MeasuredDevice(
-        name=device.name, kind=device.kind, vendor=device.vendor, architecture=device.architecture, fingerprint=device.fingerprint, rows=rows
+        name=device.name, kind=device.kind, vendor=device.vendor, architecture=device.architecture, fingerprint=device.fingerprint, rows=rows,
+        threads=threads,
     )  # fmt: skip
 
 
