@@ -110,10 +110,17 @@ def test_threads_go_along_with_the_rows_and_two_numbers_of_them_do_not_mix() -> 
     # Rows of b say nothing in either.
     assert LatencyTable.joined([one, table().rows(np.array([2, 5]))]).measured_on == one.measured_on
     for other in (table(), msgspec.structs.replace(one, measured_on={"a": MeasuredOn(threads=2)})):
-        with pytest.raises(UsageError, match="rows of a that were measured in one way"):
+        with pytest.raises(UsageError, match="rows of a that were measured with one number of threads"):
             LatencyTable.joined([one, other])
     with pytest.raises(UsageError, match="threads"):
         MeasuredOn(threads=-1)
+
+
+def test_rows_of_two_machines_of_one_name_do_not_mix() -> None:
+    here, there = (msgspec.structs.replace(table(), measured_on={"a": MeasuredOn(fingerprint=name)}) for name in ("f1", "f2"))
+    assert LatencyTable.joined([table(), here]).machine("a") == "f1"
+    with pytest.raises(UsageError, match="f1 and f2"):
+        LatencyTable.joined([here, there])
 
 
 def test_a_column_that_there_is_not() -> None:

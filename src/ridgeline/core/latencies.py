@@ -37,9 +37,11 @@ class MeasuredOn(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         threads: of the runtime; 0 for its own choice, and where that is not known.
+        fingerprint: of the machine, which others of its name do not share; empty where it is not known.
     """
 
     threads: int = 0
+    fingerprint: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.threads < 2**31:
@@ -251,8 +253,11 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
 
     def threads(self, device: str) -> int:
         """Threads of the runtime, a count, that the rows of a device were measured with; 0 for its own choice, and where that is not known."""
-        way = self.measured_on.get(device)
-        return 0 if way is None else way.threads
+        return self.measured_on.get(device, MeasuredOn()).threads
+
+    def machine(self, device: str) -> str:
+        """Fingerprint of the machine that the rows of a device are of; empty where it is not known."""
+        return self.measured_on.get(device, MeasuredOn()).fingerprint
 
     def texts(self, name: str) -> list[str]:
         """The texts of `kind`, `variant`, `precision`, `device` or `file`, one a row."""
@@ -329,20 +334,22 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
 
 
 def _alike(tables: Sequence[LatencyTable]) -> dict[str, MeasuredOn]:
-    """How each device was measured, by all tables that have rows of it; one that does not say is like no other."""
-    ways: dict[str, set[MeasuredOn]] = {}
+    """How each device was measured, by all tables that have rows of it."""
+    ways: dict[str, list[MeasuredOn]] = {}
     for table in tables:
         for name in {table.devices[code] for code in table.device.values.tolist()}:
-            ways.setdefault(name, set()).add(table.measured_on.get(name, MeasuredOn()))
-    twice = next((name for name, found in sorted(ways.items()) if len(found) > 1), None)
-    if twice is not None:
-        found = "; ".join(sorted(_in_words(way) for way in ways[twice]))
-        raise UsageError(f"rows of {twice} that were measured in one way", found=found, remedy="train a model of each table")
-    return {name: next(iter(found)) for name, found in sorted(ways.items()) if found != {MeasuredOn()}}
+            ways.setdefault(name, []).append(table.measured_on.get(name, MeasuredOn()))
+    found = {name: _one(name, own) for name, own in sorted(ways.items())}
+    return {name: way for name, way in found.items() if way != MeasuredOn()}
 
 
-def _in_words(way: MeasuredOn) -> str:
-    return f"threads: {way.threads or 'the runtime’s own choice'}"
+def _one(device: str, ways: Sequence[MeasuredOn]) -> MeasuredOn:
+    """What all of them are; a machine that is not said may be any."""
+    threads, machines = {way.threads for way in ways}, {way.fingerprint for way in ways if way.fingerprint}
+    for what, found in (("with one number of threads", sorted(map(str, threads))), ("on one machine", sorted(machines))):
+        if len(found) > 1:
+            raise UsageError(f"rows of {device} that were measured {what}", found=" and ".join(found), remedy="train a model of each table")
+    return MeasuredOn(threads=threads.pop(), fingerprint=machines.pop() if machines else "")
 
 
 def _place(file: str, row: int) -> str:

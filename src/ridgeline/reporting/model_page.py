@@ -6,7 +6,8 @@ The headline says the worst family beside the mean: a mean alone never stands th
 from __future__ import annotations
 
 from ridgeline.core.units import format_share
-from ridgeline.model.operators.model import Card, FamilyCard, MeasuredDevice, OperatorModel
+from ridgeline.model.operators.identity import MeasuredDevice
+from ridgeline.model.operators.model import Card, FamilyCard, OperatorModel
 
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, count, missing, share, words
 

@@ -75,7 +75,7 @@ def table(head: Head, rows: Sequence[Measured], file: str) -> LatencyTable:
         works, latency_s=[operator_s(row, beside) for _, row in kept], device=head.machine, file=file, row=[number for number, _ in kept],
         source=f"measured on {head.machine} with {software}, threads: {head.threads or 'its own choice'}, {head.started}",
     )  # fmt: skip
-    measured_on = {head.machine: MeasuredOn(threads=head.threads)}
+    measured_on = {head.machine: MeasuredOn(threads=head.threads, fingerprint=head.fingerprint)}
     return msgspec.structs.replace(made, excluded=(*made.excluded, *_excluded(rows, noisy, file)), measured_on=measured_on)
 
 

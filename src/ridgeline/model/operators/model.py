@@ -6,7 +6,6 @@ This module decides the document; how it answers is decided in `answering`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
@@ -15,26 +14,9 @@ from ridgeline.core import Device, Excluded, ReadError, Workload
 from .answering import Corrected, correct
 from .corrector import MOST_LOG, Corrector
 from .estimates import Estimates
+from .identity import MeasuredDevice
 
 __all__ = ["Card", "FamilyCard", "MeasuredDevice", "OperatorModel"]
-
-
-class MeasuredDevice(msgspec.Struct, frozen=True, kw_only=True):
-    """A device that rows are of.
-
-    Args:
-        kind: `cpu`, `gpu` or `npu`; vendor, architecture, fingerprint: as the device says.
-        rows: that were learned from.
-        threads: of the runtime that it was measured with; 0 for its own choice.
-    """
-
-    name: str
-    kind: Literal["cpu", "gpu", "npu"]
-    vendor: str = ""
-    architecture: str = ""
-    fingerprint: str = ""
-    rows: int = 0
-    threads: int = 0
 
 
 class FamilyCard(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from .assumed import assumed
 from .clocking import clock_ratio
 from .described import check_description
 
-__all__ = ["Level", "Peak", "Roofs", "most_threads", "roofs"]
+__all__ = ["Level", "Peak", "Roofs", "memory_rate", "most_threads", "roofs"]
 
 #: What may stand in for a peak that is not stated, best first; a wider format holds whatever a narrower one does.
 _STAND_INS: dict[str, tuple[str, ...]] = {
@@ -258,6 +258,12 @@ def _outermost(device: Device) -> str | None:
             rates[each.level] = max(rates.get(each.level, 0.0), each.rate.value)
     named = [name for name in _MEMORIES if name in rates]
     return named[0] if named else min(rates, key=lambda name: rates[name], default=None)
+
+
+def memory_rate(device: Device) -> float:
+    """The rate of the memory behind all others with all threads, B/s; 0 where none is stated."""
+    memory = _outermost(device)
+    return 0.0 if memory is None else _rate(device, memory, most_threads(device))
 
 
 def _rate(device: Device, level: str, threads: int) -> float:

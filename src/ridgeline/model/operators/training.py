@@ -25,9 +25,10 @@ from .assumed import assumed
 from .corrector import METHODS, Corrector, Measured, Method, Range
 from .features import Operators, feature_matrix, feature_names, operators, variant_of
 from .fitting import Choice, chosen, fit_models, tried_methods
+from .identity import measured_device
 from .intervals import Residuals, intervals, measured
 from .keys import shape_keys
-from .model import Card, FamilyCard, MeasuredDevice, OperatorModel
+from .model import Card, FamilyCard, OperatorModel
 from .parts import part_of
 from .preparing import Prepared, prepared
 
@@ -287,7 +288,10 @@ def _model(found: Prepared, state: Training, left: Mapping[str, str]) -> Operato
     )  # fmt: skip
     return OperatorModel(
         correctors={kind: state.finished[kind].corrector for kind in sorted(state.finished)},
-        devices={name: _device(devices[name], rows[name], found.table.threads(name)) for name in sorted(rows) if rows[name]}, level=settings.level,
+        devices={
+            name: measured_device(devices[name], rows=count, threads=found.table.threads(name)) for name, count in sorted(rows.items()) if count
+        },
+        level=settings.level,
         formula_log=max(_UNKNOWN, *(each.formula_log for each in state.finished.values())), data_version=found.data_version, card=card,
         formulas=assumed().version,
     )  # fmt: skip
@@ -299,13 +303,6 @@ def _notes() -> tuple[str, ...]:
         "products of matrices were not kept on one thread: threadpoolctl is not installed": can_limit(),
     }
     return tuple(note for note, here in missing.items() if not here)
-
-
-def _device(device: Device, rows: int, threads: int) -> MeasuredDevice:
-    return MeasuredDevice(
-        name=device.name, kind=device.kind, vendor=device.vendor, architecture=device.architecture, fingerprint=device.fingerprint, rows=rows,
-        threads=threads,
-    )  # fmt: skip
 
 
 def _versions() -> dict[str, str]:
