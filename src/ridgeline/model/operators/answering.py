@@ -153,7 +153,7 @@ def _quantiles(corrector: Corrector, device: str, estimated_s: Floats) -> Floats
     intervals = corrector.intervals
     tenth = np.searchsorted(intervals.edges_s.values, estimated_s, side="right") + 1
     found = np.empty(len(tenth))
-    for number in np.unique(tenth).tolist():
+    for number in set(tenth.tolist()):
         found[tenth == number] = intervals.conformal.quantile((device, f"{number:02d}"))
     return found
 
@@ -193,9 +193,10 @@ def _outside(
     reasons: list[tuple[str, ...]] = [of_device] * count
     names, least, most = corrector.limits
     moved = estimates.read_bytes + estimates.weight_bytes + estimates.write_bytes
+    known_values: dict[str, Floats | float] = {**found.sizes, "flop": estimates.flop, "bytes": moved, "estimated_s": estimates.latency_s}
     values = np.empty((len(names), count))
     for place, name in enumerate(names):
-        values[place] = {"flop": estimates.flop, "bytes": moved, "estimated_s": estimates.latency_s}.get(name, found.sizes.get(name, 0.0))
+        values[place] = known_values.get(name, 0.0)
     beyond = (values > NEAR * most) | (values * NEAR < least)
     far = np.full(count, device_far)
     for place, index in np.argwhere(beyond).tolist():

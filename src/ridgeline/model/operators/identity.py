@@ -78,13 +78,13 @@ def likeness(measured: MeasuredDevice | None, device: Device) -> Likeness:
         return Likeness(False)
     apart = list(_apart(measured, device))
     far = max((abs(math.log(now / then)) for _, then, now, _ in apart), default=0.0)
-    said = ", ".join(f"{what} {format_quantity(then, unit)} there and {format_quantity(now, unit)} here" for what, then, now, unit in apart)
     alike, both = far <= math.log(NEAR), bool(measured.fingerprint and device.fingerprint)
+    if alike and (not both or measured.fingerprint == device.fingerprint):
+        return Likeness(True)
+    said = ", ".join(f"{what} {format_quantity(then, unit)} there and {format_quantity(now, unit)} here" for what, then, now, unit in apart)
     if both and measured.fingerprint != device.fingerprint:
         reason = f"measured on another machine of the name {device.name}, or on this one before it was changed"
         return Likeness(True, far, reason) if alike else Likeness(False, far, f"{reason}, {said}: taken as not measured")
-    if alike:
-        return Likeness(True)
     if both:
         return Likeness(True, far, f"ceilings of {device.name} are not those of the measurement, {said}: probe it again with nothing else running")
     return Likeness(False, far, f"{device.name} is not as it was measured, {said}: taken as not measured")
