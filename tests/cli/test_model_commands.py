@@ -291,6 +291,27 @@ def test_a_line_that_is_no_pair_is_named(run: Call, model: str, tmp_path: Path, 
     assert not Path(f"{model}.calibration").exists(), "nothing of a bad file is taken in"
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.jsonl", b"", "empty.jsonl, which is empty"), ("blank.jsonl", b"\n \n", "blank.jsonl, in which all lines are blank"),
+        ("folder", None, "folder, which is a directory"), ("nowhere.jsonl", None, "nowhere.jsonl: No such file or directory"),
+    ],
+)  # fmt: skip
+def test_pairs_that_are_none_are_one_line(run: Call, model: str, tmp_path: Path, name: str, content: bytes | None, said: str) -> None:
+    place = tmp_path / name
+    if content is not None:
+        place.write_bytes(content)
+    elif name == "folder":
+        place.mkdir()
+    code, out, err = run("model", "calibrate", model, "--pairs", str(place), "--quiet")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "expected a file with a pair of predicted_s and actual_s on each line" in err
+    assert said in err
+    assert "to do: " in err
+    assert not Path(f"{model}.calibration").exists()
+
+
 def test_a_calibration_of_another_model_or_a_changed_one_is_refused(run: Call, model: str, tmp_path: Path) -> None:
     pairs, state = tmp_path / "pairs.jsonl", tmp_path / "state"
     pairs_file(pairs, 60)

@@ -297,14 +297,15 @@ def test_repeats_are_as_many_operators_with_data_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "work",
+    ("work", "said"),
     [
-        Workload(kind="moe", sizes={"tokens": 1, "hidden": 64, "inner": 64, "experts": 2, "active": 3}),
-        Workload(kind="attention", sizes={"heads": 8, "kv_heads": 16, "queries": 1, "keys": 64, "head_size": 64}),
+        (Workload(kind="moe", sizes={"tokens": 1, "hidden": 64, "inner": 64, "experts": 2, "active": 3}), "at most its 2 experts"),
+        (Workload(kind="attention", sizes={"heads": 8, "kv_heads": 16, "queries": 1, "keys": 64, "head_size": 64}), "at most its 8 heads"),
+        (Workload(kind="attention", sizes={"heads": 32, "kv_heads": 7, "queries": 1, "keys": 64, "head_size": 64}), "found: 32 heads for 7 kv_heads"),
     ],
-)
-def test_a_part_that_is_more_than_the_whole_is_refused(work: Workload) -> None:
-    with pytest.raises(UsageError, match="at most its"):
+)  # fmt: skip
+def test_parts_that_do_not_fit_the_whole_are_refused(work: Workload, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
         plan_of_list(OperatorList(name="wrong", operators=(PlannedOperator(name="layer", workload=work),)))
 
 
@@ -418,6 +419,18 @@ def test_a_model_of_other_threads_is_no_interpolation(measured: int, asked: int 
     found = of_chain(device=cpu(threads=2), question=question, known=known)
     assert found.basis == ("interpolated" if alike else "learned")
     assert any("was measured with threads" in reason for reason in found.out_of_range) is not alike
+
+
+@pytest.mark.parametrize(("count", "made"), [(2.0**62, True), (2.0**62, False), (2.0**53, False)])
+def test_a_loop_that_never_ends_is_refused_by_its_name(count: float, made: bool) -> None:
+    graph = chain(2)
+    endless = msgspec.structs.replace(graph.ops[1], trips=TripCount(count=count, known="exact"))
+    graph = msgspec.structs.replace(graph, ops=(graph.ops[0], endless))
+    with pytest.raises(OutOfRange, match=r"fewer than 2⁵³ times in a call; found: MatMul_1, which runs \d\.\d+e\+1[58] times"):
+        plan_of_graph(graph, "onnxruntime", made=made, batch=1)
+    often = msgspec.structs.replace(endless, trips=TripCount(count=1e6, known="exact"))
+    plan = plan_of_graph(msgspec.structs.replace(graph, ops=(graph.ops[0], often)), "onnxruntime", made=made, batch=1)
+    assert predicted(plan, cpu()).latency_s.value > 1.0
 
 
 def test_the_call_of_a_runtime_is_counted_once() -> None:
