@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,23 @@ def test_options_enter_the_question_and_the_json(run: Call, network: str) -> Non
     assert any("unroll" in reason for reason in found.out_of_range)
     assert found.cost_per_million is not None
     assert found.price_date == ""
+
+
+@pytest.mark.parametrize(
+    ("device", "published_ms"), [("hexagon 8 gen 3", (0.576, 0.687, 0.864)), ("hexagon x elite", (0.958, 0.962))]
+)  # fmt: skip
+def test_a_network_on_a_phone_s_accelerator_is_what_was_published(run: Call, device: str, published_ms: tuple[float, ...]) -> None:
+    """ResNet-50 in eight bits, as Qualcomm AI Hub timed it in several runtimes (quic/ai-hub-models, w8a8), lies in the middle of the interval."""
+    spec = find_spec("onnx")
+    files = sorted(Path(next(iter(spec.submodule_search_locations or ()))).glob("backend/test/data/light/light_resnet50.onnx")) if spec else []
+    if not files:
+        pytest.skip("the installed onnx carries no ResNet-50")
+    code, out, _ = run(str(files[0]), "--device", device, "--precision", "int8", "--json", "--quiet")
+    assert code == 0
+    latency = json.loads(out)["predictions"][0]["latency_s"]
+    for measured in published_ms:
+        assert latency["value"] / 2 < measured * 1e-3 < 2 * latency["value"]
+        assert latency["low"] < measured * 1e-3 < latency["high"]
 
 
 def test_explain_says_why(run: Call, network: str) -> None:

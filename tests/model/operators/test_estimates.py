@@ -57,6 +57,17 @@ def test_what_fits_a_cache_never_comes_from_memory() -> None:
     assert warm.traffic_bytes["L2"][0] == 400_000
 
 
+@pytest.mark.parametrize("sizes", [{"m": 4096, "n": 4096, "k": 4096}, {"m": 1, "n": 1000, "k": 2048}, {"m": 12544, "n": 64, "k": 147}])
+def test_a_chip_of_which_no_memory_is_known_reads_each_operand_once(sizes: dict[str, int]) -> None:
+    """Its blocks are not those of a CPU's registers: memory moves what the operator has, and no multiple of it."""
+    found = one(Workload(kind="gemm", precision="int8", sizes=sizes), find("hexagon x elite"))
+    m, n, k = sizes["m"], sizes["n"], sizes["k"]
+    assert found.traffic_bytes["DRAM"][0] == m * k + k * n + m * n
+    assert any("memory Qualcomm Hexagon NPU (Snapdragon X Elite) has on the chip is not known" in reason for reason in found.reasons(0))
+    known = one(Workload(kind="gemm", precision="int8", sizes=sizes), find("hexagon 8 gen 3"))
+    assert not any("has on the chip" in reason for reason in known.reasons(0))
+
+
 def test_weights_live_where_all_that_was_touched_since_fits() -> None:
     work = Workload(kind="gemm", sizes={"m": 1, "n": 256, "k": 256})
     near, far = one(work), one(work, reuse_bytes=1e8)

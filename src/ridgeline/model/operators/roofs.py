@@ -224,15 +224,24 @@ def _levels(device: Device, threads: int, core: float, state: SystemState, reaso
         found.append(Level(level.name, kept, capacity, rate * core * reached, rate * core, level.line_bytes))
     _filled(found, state)
     found.extend(_unsized(device, memory, {each.name for each in found}, core, reached))
-    if memory == "host" and not any(each.capacity_bytes > 0 for each in found):
-        reasons.append(f"how much memory {device.name} has on the chip is not known: it is taken to hold the whole model")
-        found.append(Level("chip", math.inf, math.inf, 0.0, 0.0, 64))
+    chip = _chip(device, memory, found, reasons)
     rate = _rate(device, memory, threads)
     left = _left(rate, state)
     if state.memory_clock_hz is not None:
         reasons.append("the memory clock at which the bandwidth holds is not known: the clock that is set changes nothing here")
     line = next((each.line_bytes for each in device.levels if each.name == memory), 64)
-    return (*found, Level(memory, math.inf, math.inf, left * reached, left, line))
+    return (*found, *chip, Level(memory, math.inf, math.inf, left * reached, left, line))
+
+
+def _chip(device: Device, memory: str, inner: Sequence[Level], reasons: list[str]) -> tuple[Level, ...]:
+    """What stands in for memory on the chip of which nothing is known: without it a product would be cut into blocks of a few registers."""
+    if memory == "host" and not any(each.capacity_bytes > 0 for each in inner):
+        reasons.append(f"how much memory {device.name} has on the chip is not known: it is taken to hold the whole model")
+        return (Level("chip", math.inf, math.inf, 0.0, 0.0, 64),)
+    if device.kind == "npu" and not inner:
+        reasons.append(f"how much memory {device.name} has on the chip is not known: what an operator reads is taken to pass {memory} once")
+        return (Level("chip", 0.0, math.inf, 0.0, 0.0, 64),)
+    return ()
 
 
 def _filled(levels: list[Level], state: SystemState) -> None:
