@@ -166,6 +166,49 @@ def test_a_device_of_whole_numbers_runs_the_model_converted_and_says_so() -> Non
         predicted(plan_of_graph(chain(3), "npu", batch=1), find("hailo-8l"), Question(precision="fp32"))
 
 
+def of_products(device: Device, precision: Precision) -> Prediction:
+    plan = plan_of_graph(chain(4, rows=512, columns=512), "onnxruntime", block=0, batch=1)
+    return predicted(plan, device, Question(precision=precision))
+
+
+def with_peak(device: Device, precision: Precision, factor: float) -> Device:
+    """The device with a peak in another format, so many times that of fp32."""
+    own = [each for each in device.ceilings if each.engine == "fma" and each.precision == "fp32"]
+    more = tuple(
+        msgspec.structs.replace(each, precision=precision, rate=Quantity.exact(factor * each.rate.value, "FLOP/s", source="measured")) for each in own
+    )
+    return msgspec.structs.replace(device, ceilings=(*device.ceilings, *more))
+
+
+def test_a_processor_of_unknown_instructions_multiplies_eight_bits_as_fp32() -> None:
+    """Neither four times as fast, nor as fast as in a format that it does state; a quarter of the time is the lower end."""
+    wide, whole = of_products(cpu(), "fp32"), of_products(cpu(), "int8")
+    assert wide.compute_s is not None
+    assert whole.compute_s is not None
+    assert whole.compute_s.value == pytest.approx(wide.compute_s.value, rel=1e-6)
+    assert of_products(with_peak(cpu(), "bf16", 2.0), "int8").compute_s.value == pytest.approx(wide.compute_s.value, rel=1e-6)  # type: ignore[union-attr]
+    assert any("no peak in int8 is known" in reason for reason in whole.out_of_range)
+    assert any("whether made up has instructions for eight bits is not known" in reason for reason in whole.out_of_range)
+    assert whole.latency_s.low < 0.3 * wide.latency_s.low
+    assert whole.latency_s.high > 0.9 * wide.latency_s.high
+
+
+def test_eight_bits_at_their_ceiling_may_still_run_as_fp32() -> None:
+    """What a probe found four times as fast is not taken whole: onnxruntime's products reached 0.61 to 0.85 of the ratio (docs/int8.md)."""
+    wide, whole = of_products(cpu(), "fp32"), of_products(with_peak(cpu(), "int8", 4.0), "int8")
+    assert 2.4 < wide.latency_s.value / whole.latency_s.value < 3.4
+    assert whole.latency_s.high > 0.9 * wide.latency_s.high
+    assert any("which kernels use the instructions of made up for eight bits is not known" in reason for reason in whole.out_of_range)
+
+
+@pytest.mark.parametrize("precision", ["int8", "bf16"])
+def test_functions_in_narrow_formats_run_in_fp32_lanes(precision: Precision) -> None:
+    work = Workload(kind="elementwise", sizes={"elements": 10_000}, variant="Erf")
+    narrow = msgspec.structs.replace(work, precision=precision)
+    device = with_peak(cpu(), precision, 4.0)
+    assert estimates([narrow], device).compute_s[0] == estimates([work], device).compute_s[0]
+
+
 # ── state, host, money ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

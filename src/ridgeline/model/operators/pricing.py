@@ -16,6 +16,7 @@ from ridgeline.core import Device, KernelParameters, SystemState, Workload
 from ridgeline.core.prediction import Basis
 
 from ..gpu.model import GpuModel
+from .asked import WIDTH
 from .assumed import assumed
 from .estimates import Estimates, estimates
 from .forms import Formed, formed
@@ -24,6 +25,7 @@ from .roofs import Roofs, most_threads
 __all__ = ["Corrected", "Corrector", "Priced", "priced"]
 
 Floats = NDArray[np.float64]
+_WHOLE, _PRODUCTS = frozenset(("int8", "int4")), frozenset(("gemm", "convolution", "attention", "moe"))
 #: The memory beside an array of multipliers, as device files name it.
 _NEAR = "SRAM"
 
@@ -102,11 +104,13 @@ def priced(
     low, high = base.latency_s * spread[f"{known}_low"], base.latency_s * spread[f"{known}_high"]
     basis: list[Basis] = ["analytic"] * len(workloads)
     reasons = base.all_reasons()
-    parts = base
+    whole = _eight_bits(workloads, under)
+    low, high = _scaled_at(low, whole.places, whole.low), _scaled_at(high, whole.places, whole.high)
+    parts = base._replace(peak_flop_per_s=_scaled_at(base.peak_flop_per_s, whole.places, whole.peak))
     # A tile or a split that is set is none that the libraries of those rooms would take.
     if kernel is None and under.stretch == 1.0:
         made = formed(workloads, under.device, state, gpus)
-        parts, low, high = _replaced(base, made, low, high)
+        parts, low, high = _replaced(parts, made, low, high)
         for place in np.flatnonzero(made.learned).tolist():
             basis[place] = "learned"
         for reason, where in made.reasons.items():
@@ -117,8 +121,41 @@ def priced(
         seconds, low, high = _corrected(seconds, low, high, base, basis, reasons, corrector.correct(workloads, base, under.device))
         _with_other_threads(basis, reasons, under, corrector.threads(under.device))
         _in_another_state(basis, reasons, under, state)
+    for place in whole.places:
+        # What was measured says itself which kernels do.
+        reasons[place] = (*reasons[place], whole.reason) if basis[place] == "analytic" else reasons[place]
     seconds, low, high = _under_ceiling(seconds, low, high, parts, under, reasons)
     return Priced(seconds, low, high, _scaled(parts, seconds), tuple(basis), tuple(reasons))
+
+
+class _EightBits(NamedTuple):
+    """Products in eight bits on a CPU: their `places`, why their time may be wrong, and with which factors on ends and on the peak."""
+
+    places: list[int]
+    reason: str = ""
+    low: float = 1.0
+    high: float = 1.0
+    peak: float = 1.0
+
+
+def _eight_bits(workloads: Sequence[Workload], under: Roofs) -> _EightBits:
+    """From all that instructions for eight bits could give to the rate of fp32, which kernels without them have."""
+    places = [at for at, work in enumerate(workloads) if work.precision in _WHOLE and work.kind in _PRODUCTS] if under.kind == "cpu" else []
+    if not places or not any(each.engine == "fma" and each.precision == "fp32" for each in under.device.ceilings):
+        return _EightBits([])
+    peak, device = under.peak("int8"), under.device.name
+    if peak.precision == "int8":
+        slower = max(1.0, assumed().share["eight_bits"] * peak.matrix / under.peak("fp32").matrix)
+        return _EightBits(places, f"which kernels use the instructions of {device} for eight bits is not known: others run as in fp32", high=slower)
+    faster = WIDTH["fp32"] / WIDTH["int8"]
+    reason = f"whether {device} has instructions for eight bits is not known: with them products may take a quarter"
+    return _EightBits(places, reason, low=1 / faster, peak=faster)
+
+
+def _scaled_at(values: Floats, places: list[int], factor: float) -> Floats:
+    scaled = values.copy()
+    scaled[places] *= factor
+    return scaled
 
 
 def _replaced(base: Estimates, made: Formed, low: Floats, high: Floats) -> tuple[Estimates, Floats, Floats]:

@@ -22,11 +22,14 @@ from .described import check_description
 
 __all__ = ["Level", "Peak", "Roofs", "memory_rate", "most_threads", "roofs"]
 
+_NARROW = frozenset(("bf16", "fp16", "fp8", "fp4", "int8", "int4"))
 #: What may stand in for a peak that is not stated, best first; a wider format holds whatever a narrower one does.
 _STAND_INS: dict[str, tuple[str, ...]] = {
     "any": ("fp32", "bf16", "fp16", "int8"), "fp32": ("tf32",), "tf32": ("fp32",), "fp16": ("bf16", "fp32"), "bf16": ("fp16", "fp32"),
     "fp8": ("bf16", "fp16", "fp32"), "fp4": ("fp8", "bf16", "fp16"), "int8": ("fp16", "bf16", "fp32"), "int4": ("int8", "fp16", "bf16"), "fp64": (),
 }  # fmt: skip
+#: A processor that states nothing of eight bits may have no instructions for them: it does them at its rate in fp32, whatever else it has.
+_ON_CPU = _STAND_INS | {"int8": ("fp32",), "int4": ("int8", "fp32")}
 _MEMORIES = ("DRAM", "HBM", "VRAM", "flash", "host")
 #: Mixes by reads ÷ writes: what a stream with that much of each is like.
 _MIX_ORDER = ("copy", "triad", "read", "fill")
@@ -94,7 +97,7 @@ class Roofs(NamedTuple):
             OutOfRange: the device states none, and nothing that could stand in.
         """
         device = self.device
-        for tried in (precision, *_STAND_INS.get(precision, ())):
+        for tried in (precision, *(_ON_CPU if self.kind == "cpu" else _STAND_INS).get(precision, ())):
             found = _peaks(device, tried, self.threads)
             if found is not None:
                 reason = "" if tried == precision or precision == "any" else f"no peak in {precision} is known of {device.name}: {tried} is taken"
@@ -117,9 +120,11 @@ def _peaks(device: Device, precision: str, threads: int) -> tuple[float, float, 
     if not own:
         return None
     whole = _of_threads(own, threads, device.execution_units)
-    lanes = [each for each in own if each.units != "matrix"] or [
-        each for each in device.ceilings if each.engine == "fma" and each.units != "matrix" and each.precision == "fp32"
-    ]
+    wide = [each for each in device.ceilings if each.engine == "fma" and each.units != "matrix" and each.precision == "fp32"]
+    lanes = [each for each in own if each.units != "matrix"] or wide
+    if device.kind == "cpu" and precision in _NARROW and wide:
+        # What a processor has for narrow formats are dot products: everything else is computed in fp32 lanes.
+        lanes = wide
     # A device of matrix units alone does everything else with circuits that no sheet describes.
     return whole, _of_threads(lanes, threads, device.execution_units) if lanes else whole * assumed().share["lanes"], bool(lanes)
 
