@@ -73,7 +73,8 @@ def test_json_is_the_contract(run: Call, network: str) -> None:
 def test_options_enter_the_question_and_the_json(run: Call, network: str) -> None:
     code, out, _ = run(
         network, "--device", "cpu.json", "--core-clock", "1.0 GHz", "--memory-contention", "25%", "--power-cap", "90W", "--temperature", "330K",
-        "--threads", "1", "--neighbour", "db:0.5:2GB/s", "--tile", "64x64x16", "--split", "2", "--vector-width", "8", "--unroll", "4",
+        "--threads", "1", "--neighbour", "db:0.5:2GB/s", "--neighbour", "web:0:1GB/s:256KiB",
+        "--tile", "64x64x16", "--split", "2", "--vector-width", "8", "--unroll", "4",
         "--stages", "3",
         "--work-group", "128", "--price", "2USD/h", "--electricity", "0.3USD", "--dispatch", "2us", "--memory-clock", "1.2GHz", "--json",
     )  # fmt: skip
@@ -82,7 +83,7 @@ def test_options_enter_the_question_and_the_json(run: Call, network: str) -> Non
     assert found.state is not None
     assert (found.state.core_clock_hz, found.state.memory_contention, found.state.power_cap_w) == (1e9, 0.25, 90.0)
     assert (found.state.temperature_k, found.state.threads, found.state.dispatch_s, found.state.memory_clock_hz) == (330.0, 1, 2e-6, 1.2e9)
-    assert (found.state.neighbours[0].cores, found.state.neighbours[0].byte_per_s) == (0.5, 2e9)
+    assert [(each.cores, each.byte_per_s, each.cache_bytes) for each in found.state.neighbours] == [(0.5, 2e9, 0.0), (0.0, 1e9, 262144.0)]
     assert found.kernel is not None
     assert (found.kernel.tile, found.kernel.split, found.kernel.vector_width, found.kernel.work_group) == ((64, 64, 16), 2, 8, (128,))
     assert any("unroll" in reason for reason in found.out_of_range)

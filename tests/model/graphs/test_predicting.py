@@ -209,6 +209,29 @@ def test_functions_in_narrow_formats_run_in_fp32_lanes(precision: Precision) -> 
     assert estimates([narrow], device).compute_s[0] == estimates([work], device).compute_s[0]
 
 
+@pytest.mark.parametrize(
+    ("rows", "neighbour", "said"),
+    [
+        (64, None, "nothing of a call comes from DRAM, all of it lives in caches: contention there changes nothing"),
+        (4096, None, "contention is of DRAM alone: how much neighbours fill of a shared cache is not given"),
+        (64, Neighbour(name="db", byte_per_s=1e9), "all of it lives in caches"),
+        (64, Neighbour(name="db", byte_per_s=1e9, cache_bytes=1.0), "nothing of a call comes from DRAM: contention there changes nothing"),
+        (64, Neighbour(name="db", byte_per_s=1e9, cache_bytes=1e6), ""),
+        (64, Neighbour(name="db", cores=0.5), ""),
+    ],
+)
+def test_contention_of_memory_says_what_it_does_not_slow(rows: int, neighbour: Neighbour | None, said: str) -> None:
+    """A product of 64 rows fits the second level, until a neighbour fills that: then it comes from memory, and is slowed."""
+    plan = plan_of_graph(chain(1, rows=rows, columns=256), "torch", batch=1)
+    state = SystemState(memory_contention=0.5) if neighbour is None else SystemState(neighbours=(neighbour,))
+    found = predicted(plan, cpu(), Question(state=state))
+    told = [reason for reason in found.out_of_range if "contention" in reason]
+    assert len(told) == bool(said)
+    assert all(said in reason for reason in told)
+    alone = predicted(plan, cpu()).memory_s["DRAM"].value
+    assert (found.memory_s["DRAM"].value > alone) is (rows > 64 or (neighbour is not None and neighbour.cache_bytes == 1e6))
+
+
 # ── state, host, money ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

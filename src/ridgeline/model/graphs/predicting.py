@@ -178,6 +178,8 @@ def _prediction(
     if moved > call.seconds * outer.ceiling_byte_per_s * (1 + 1e-9):
         gives, moves = (format_quantity(rate, "B/s") for rate in (outer.ceiling_byte_per_s, moved / call.seconds))
         reasons.append(f"moves {moves} of {outer.name} that gives {gives}: the time is too short or the traffic too high, and the share ends at 1")
+    contended = _contended(asked.state, outer.name, moved)
+    reasons += [contended] if contended else []
     fits = memory.value <= device.memory_bytes if isinstance(memory, Quantity) and device.memory_bytes is not None else None
     if fits is False and isinstance(memory, Quantity) and device.memory_bytes is not None:
         needs, has = format_quantity(memory.value, "B"), format_quantity(device.memory_bytes, "B")
@@ -201,6 +203,18 @@ def _prediction(
         out_of_range=tuple(dict.fromkeys((*reasons, *call.reasons))), bound=max(call.terms, key=lambda name: call.terms[name]),
         operators=_operators(plan, prices, call, tell), runtime=plan.runtime, unknown=unknown,
     )  # fmt: skip
+
+
+def _contended(state: SystemState | None, memory: str, moved: float) -> str:
+    """What contention of the memory leaves out: neighbours fill caches as well, and what lives there is not slowed by it at all."""
+    if state is None or not (state.memory_contention > 0 or any(each.byte_per_s > 0 for each in state.neighbours)):
+        return ""
+    if any(each.cache_bytes > 0 for each in state.neighbours):
+        return "" if moved else f"nothing of a call comes from {memory}: contention there changes nothing"
+    left_out = "how much neighbours fill of a shared cache is not given (a neighbour's fourth part, such as db:2:10GB/s:8MiB)"
+    if moved:
+        return f"contention is of {memory} alone: {left_out}"
+    return f"nothing of a call comes from {memory}, all of it lives in caches: contention there changes nothing, and {left_out}"
 
 
 def _split(call: Summed) -> dict[str, float]:
