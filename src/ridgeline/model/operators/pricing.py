@@ -16,7 +16,7 @@ from ridgeline.core import Device, KernelParameters, SystemState, Workload
 from ridgeline.core.prediction import Basis
 
 from ..gpu.model import GpuModel
-from .asked import WIDTH
+from .asked import PRODUCTS, WIDTH
 from .assumed import assumed
 from .estimates import Estimates, estimates
 from .forms import Formed, formed
@@ -25,7 +25,7 @@ from .roofs import Roofs, most_threads
 __all__ = ["Corrected", "Corrector", "Priced", "priced"]
 
 Floats = NDArray[np.float64]
-_WHOLE, _PRODUCTS = frozenset(("int8", "int4")), frozenset(("gemm", "convolution", "attention", "moe"))
+_WHOLE = frozenset(("int8", "int4"))
 #: The memory beside an array of multipliers, as device files name it.
 _NEAR = "SRAM"
 
@@ -140,7 +140,7 @@ class _EightBits(NamedTuple):
 
 def _eight_bits(workloads: Sequence[Workload], under: Roofs) -> _EightBits:
     """From all that instructions for eight bits could give to the rate of fp32, which kernels without them have."""
-    places = [at for at, work in enumerate(workloads) if work.precision in _WHOLE and work.kind in _PRODUCTS] if under.kind == "cpu" else []
+    places = [at for at, work in enumerate(workloads) if work.precision in _WHOLE and work.kind in PRODUCTS] if under.kind == "cpu" else []
     if not places or not any(each.engine == "fma" and each.precision == "fp32" for each in under.device.ceilings):
         return _EightBits([])
     peak, device = under.peak("int8"), under.device.name
