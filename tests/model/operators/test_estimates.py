@@ -14,6 +14,7 @@ from ridgeline.device.catalogue import catalogue
 from ridgeline.model.operators.asked import held_bytes
 from ridgeline.model.operators.assumed import assumed, cost_of
 from ridgeline.model.operators.estimates import Estimates, estimates, of_kind
+from ridgeline.model.operators.pricing import priced
 from ridgeline.model.operators.roofs import roofs
 from support.predicted import cpu
 
@@ -308,9 +309,32 @@ def test_a_device_without_links_says_that_nothing_passes() -> None:
     assert one(WORKS[-1], find("h100 sxm")).communication_s[0] > 0
 
 
+def without_least_cap(name: str) -> Device:
+    return msgspec.structs.replace(find(name), least_cap_w=None)
+
+
 @pytest.mark.parametrize("cap_w", [1.0, 300.0, 385.0, 400.0, 402.0])
 def test_a_cap_that_is_too_low_is_refused_in_watts(cap_w: float) -> None:
     """Of 700 W, 55 % are assumed to be drawn at any clock and 2.5 % more at a tenth of it: 402.7 W."""
+    device = without_least_cap("h100 sxm")
     with pytest.raises(OutOfRange, match=f"{cap_w:g} W, and 402.7 W"):
-        roofs(find("h100 sxm"), SystemState(power_cap_w=cap_w))
-    assert roofs(find("h100 sxm"), SystemState(power_cap_w=404.0)).clock_ratio >= 0.1
+        roofs(device, SystemState(power_cap_w=cap_w))
+    assert roofs(device, SystemState(power_cap_w=404.0)).clock_ratio >= 0.1
+
+
+@pytest.mark.parametrize("name", ["h100 sxm", "h200 sxm"])
+def test_a_cap_that_the_board_accepts_is_answered_wide(name: str) -> None:
+    """From a tenth of the clock to what 200 of 700 W give where nothing else draws any: half of it at 0.75 of the voltage takes 0.281 of them."""
+    work, device = Workload(kind="gemm", precision="bf16", sizes={"m": 4096, "n": 4096, "k": 4096}), find(name)
+    capped = roofs(device, SystemState(power_cap_w=200.0))
+    assert capped.clock_ratio * capped.slowest == pytest.approx(0.1)
+    assert capped.clock_ratio * capped.fastest == pytest.approx(0.51, abs=0.02)
+    assert any("under 200 W is not known: the clock may be 0.1 to 0.5" in reason for reason in capped.reasons)
+    with pytest.raises(OutOfRange, match=r"150 W, and 402\.7 W .*accepts 200 W"):
+        roofs(device, SystemState(power_cap_w=150.0))
+    # What is asked of the whole: wider than under a cap whose clock is known, and never below what all of the power gives.
+    wide, known = (priced([work], roofs(device, SystemState(power_cap_w=cap)), kernel=KernelParameters(tile=(128, 128))) for cap in (200.0, 600.0))
+    assert (wide.high / wide.low)[0] > 3 * (known.high / known.low)[0]
+    assert wide.seconds[0] > known.seconds[0]
+    slower = roofs(device, SystemState(power_cap_w=200.0, core_clock_hz=0.05 * device.clock_hz.value))  # type: ignore[union-attr]
+    assert (slower.clock_ratio, slower.slowest, slower.fastest) == (pytest.approx(0.05), 1.0, 1.0)

@@ -72,7 +72,7 @@ class Roofs(NamedTuple):
     `units`: execution units that work; `lanes`: vector elements of fp32 at once, 0 if not known; `clock_hz`: 0 if not known; `clock_ratio`: of the
     clock at which the ceilings hold; `levels`: from the inside outwards, the last one holds everything; `dispatch_s`: of one operator; `hop_s`: of a
     barrier; `stretch`: ≥ 1, how much longer it takes as cores are shared with neighbours; `reached`: share of the peaks; `reasons`: what is assumed
-    or not known, for whatever runs; `power_ratio`: most power ÷ design power.
+    or not known, for whatever runs; `power_ratio`: most power ÷ design power; `slowest`, `fastest`: what the clock may be, ÷ what is taken.
     """
 
     device: Device
@@ -89,6 +89,8 @@ class Roofs(NamedTuple):
     reached: float
     reasons: tuple[str, ...]
     power_ratio: float
+    slowest: float = 1.0
+    fastest: float = 1.0
 
     def peak(self, precision: str) -> Peak:
         """The peaks of a precision.
@@ -160,7 +162,8 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
         raise OutOfRange("a device with a peak of arithmetic", found=f"{device.name} without", remedy="probe it, or add its data sheet")
     check_description(device)
     threads = _threads(device, state, reasons)
-    core, watts = clock_ratio(device, state, reasons)
+    clock = clock_ratio(device, state, reasons)
+    core = clock.ratio
     levels = _levels(device, threads, core, state, reasons)
     stretch = _shared_cores(device, state, threads)
     if device.kind == "gpu" and device.execution_units is None:
@@ -171,7 +174,8 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
         device=device, kind=device.kind, units=threads if device.kind == "cpu" else device.execution_units or 0, threads=threads,
         lanes=device.vector_bits // 32 if device.vector_bits else 0, clock_hz=device.clock_hz.value * core if device.clock_hz else 0.0,
         clock_ratio=core, levels=levels, hop_s=_hop(device), dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch,
-        reached=_reached(device, "arithmetic"), reasons=tuple(reasons), power_ratio=watts,
+        reached=_reached(device, "arithmetic"), reasons=tuple(reasons), power_ratio=clock.power,
+        slowest=clock.slowest, fastest=clock.fastest,
     )  # fmt: skip
 
 
