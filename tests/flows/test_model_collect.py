@@ -18,6 +18,7 @@ from ridgeline.flows.collecting.journal import Head, Journal, Measured
 from ridgeline.flows.collecting.planning import asked, errors_left_out, plan
 from ridgeline.flows.collecting.rows import Around, around, blurred, disturbed, operator_s, table
 from ridgeline.flows.model_collect import collect
+from ridgeline.machine import read_machine
 from ridgeline.measurement.onnx_blocks import BlockTime
 from ridgeline.model.design import first
 from ridgeline.targets.onnx_blocks import block
@@ -88,6 +89,14 @@ def test_the_file_is_the_table(tmp_path: Path) -> None:
     kept = decode((tmp_path / "t.json").read_bytes(), LatencyTable)
     assert kept == found
     assert len(kept.devices) == 1
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_the_table_says_with_how_many_threads(tmp_path: Path, threads: int) -> None:
+    found = collect(str(tmp_path / "t.json"), seconds=600.0, threads=threads, executor=Machine())
+    assert found.threads(found.devices[0]) == threads
+    assert found.machine(found.devices[0]) == read_machine().fingerprint
+    assert f"threads: {threads or 'its own choice'}" in found.source
 
 
 def test_rows_beside_a_neighbour_are_left_out_and_said(tmp_path: Path) -> None:

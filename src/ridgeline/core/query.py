@@ -18,17 +18,19 @@ __all__ = ["KernelParameters", "Neighbour", "OperatorList", "PlannedOperator", "
 
 #: What is larger is no size of anything that exists, and products of a few of them still fit a float.
 _MOST = 2**53
+_LARGEST = "less than 2⁵³, about 9e15"
 
 
 def _positive(owner: object, *names: str) -> None:
     for name in names:
         value: Any = getattr(owner, name)
         if value is not None and not (math.isfinite(value) and 0 < value < _MOST):
-            _refuse(owner, name, value, "a positive number")
+            _refuse(owner, name, value, _LARGEST if value >= _MOST else "a positive number")
 
 
 def _refuse(owner: object, name: str, value: Any, wanted: str) -> None:
-    raise UsageError(f"{type(owner).__name__}.{name} to be {wanted}", found=repr(value), remedy="leave it out where it is not known")
+    remedy = "check its unit and its digits" if wanted is _LARGEST else "leave it out where it is not known"
+    raise UsageError(f"{type(owner).__name__}.{name} to be {wanted}", found=repr(value), remedy=remedy)
 
 
 class KernelParameters(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,7 +180,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
             _refuse(self, "sizes", self.sizes, "at least one dimension")
         for name, size in self.sizes.items():
             if not 0 < size < _MOST:
-                _refuse(self, f"sizes[{name!r}]", size, "a positive whole number")
+                _refuse(self, f"sizes[{name!r}]", size, _LARGEST if size >= _MOST else "a positive whole number")
 
 
 class PlannedOperator(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ridgeline.core import Excluded, LatencyTable, Workload
+from ridgeline.core import Excluded, LatencyTable, MeasuredOn, Workload
 
 from .journal import Head, Measured
 
@@ -90,9 +90,10 @@ def table(head: Head, rows: Sequence[Measured], file: str) -> LatencyTable:
     made = LatencyTable.of_workloads(
         works, latency_s=[operator_s(row, beside) for _, row in kept], device=head.machine, file=file, row=[number for number, _ in kept],
         core_to_core_s=[row.block.core_to_core_s if row.block is not None else 0.0 for _, row in kept],
-        source=f"measured on {head.machine} with {software}, {head.started}",
+        source=f"measured on {head.machine} with {software}, threads: {head.threads or 'its own choice'}, {head.started}",
     )  # fmt: skip
-    return msgspec.structs.replace(made, excluded=(*made.excluded, *_excluded(rows, noisy, blur, file)))
+    measured_on = {head.machine: MeasuredOn(threads=head.threads, fingerprint=head.fingerprint)}
+    return msgspec.structs.replace(made, excluded=(*made.excluded, *_excluded(rows, noisy, blur, file)), measured_on=measured_on)
 
 
 def _placed(row: Measured) -> Workload:

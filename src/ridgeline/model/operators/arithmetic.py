@@ -64,7 +64,8 @@ def arithmetic(work: Asked, roofs: Roofs, peak: Peak, kernel: KernelParameters |
     used, busy = _used(product, roofs, kernel)
     # What has no reuse in registers cannot feed matrix units: it runs on the lanes, at the share that loads leave.
     peaks = np.where(product.vector, peak.vector, peak.matrix)
-    reached = roofs.reached * np.where(product.vector, assumed().share["depthwise"], 1.0)
+    dense = assumed().share["eight_bits"] if roofs.kind == "cpu" and peak.precision in ("int8", "int4") else 1.0
+    reached = roofs.reached * np.where(product.vector, assumed().share["depthwise"], dense)
     seconds = work.flop / (peaks * reached * used)
     return Arithmetic(seconds + lanes_s, busy * resident, peaks)
 

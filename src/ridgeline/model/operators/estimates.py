@@ -69,6 +69,8 @@ class Estimates(NamedTuple):
         count = len(self.latency_s)
         if not self.out_of_range:
             return [()] * count
+        if all(where.all() for where in self.out_of_range.values()):
+            return [tuple(self.out_of_range)] * count
         flags = np.stack(list(self.out_of_range.values()))
         alike, at = np.unique(flags, axis=1, return_inverse=True)
         texts = [tuple(reason for reason, here in zip(self.out_of_range, column, strict=True) if here) for column in alike.T.tolist()]
