@@ -1,4 +1,4 @@
-"""Models that no package carries as ONNX, made of those that packages carry: a sentence encoder, and networks in eight bits.
+"""Models that no package carries as ONNX, made of those that packages carry: a sentence encoder, networks in eight bits, and weights for light models.
 
 The encoder is all-MiniLM-L6-v2 with its weights, exported by PyTorch for one sentence of 64 tokens, once as it is and once with its products in eight
 bits (onnxruntime's dynamic quantisation); a detector of text is quantised with its activations (static quantisation). Needs the packages of
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["made_models"]
+__all__ = ["made_models", "with_weights"]
 
 TOKENS = 64
 _DETECTOR = (1, 3, 320, 320)
@@ -36,6 +36,33 @@ def made_models(folder: str) -> Iterator[tuple[str, str, dict[str, tuple[int, ..
     else:
         made = _static(detector, Path(folder) / "ocr-detector-int8.onnx")
         yield "OCR detector in eight bits", str(made), {"x": _DETECTOR}, "OCR, INT8"
+
+
+def with_weights(path: str, folder: str) -> str:
+    """A copy of a light model of the onnx package, which has one constant in the place of each array of weights, with drawn ones.
+
+    A runtime keeps equal arrays once, so that a network of constants is faster than any that was trained.
+    """
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load(path)
+    graph = model.graph
+    shapes = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    scales = {name for node in graph.node if node.op_type == "BatchNormalization" for name in node.input[1:]}
+    generator, kept = np.random.default_rng(0), []
+    for node in graph.node:
+        shape = shapes.get(node.input[0]) if node.op_type == "ConstantOfShape" else None
+        if shape is None:
+            kept.append(node)
+            continue
+        values = generator.standard_normal(tuple(int(size) for size in shape), np.float32) * np.float32(0.05)
+        graph.initializer.append(numpy_helper.from_array(np.abs(values) + 0.5 if node.output[0] in scales else values, node.output[0]))
+    del graph.node[:]
+    graph.node.extend(kept)
+    made = str(Path(folder) / Path(path).name)
+    onnx.save(model, made)
+    return made
 
 
 def _of_package(package: str, pattern: str) -> Path | None:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnxruntime
-from made_models import made_models
+from made_models import made_models, with_weights
 
 from ridgeline.flows.model_collect import collect
 from ridgeline.flows.model_train import train
@@ -115,7 +115,7 @@ def cases(wanted: Sequence[str], further: Sequence[str], folder: str) -> Iterato
         for file in files:
             name = file.stem if file.stem != "model" else package
             if not wanted or any(part in name for part in wanted):
-                yield Case(name, str(file), shapes, what)
+                yield Case(name, with_weights(str(file), folder) if package == "onnx" else str(file), shapes, what)
     for name, path, shapes, what in made_models(folder):
         if not wanted or any(part in name for part in wanted):
             yield Case(name, path, shapes, what)
