@@ -1,4 +1,4 @@
-"""Models that no package carries as ONNX, made of those that packages carry: a sentence encoder, networks in eight bits, and weights for light models.
+"""Models that no package carries as ONNX, made of those that packages carry: a sentence encoder, networks in eight bits, and light ones with weights.
 
 The encoder is all-MiniLM-L6-v2 with its weights, exported by PyTorch for one sentence of 64 tokens, once as it is and once with its products in eight
 bits (onnxruntime's dynamic quantisation); a detector of text is quantised with its activations (static quantisation). Needs the packages of
