@@ -32,6 +32,15 @@ def test_a_neighbour_that_leaves_no_turn() -> None:
     assert core_to_core(Pairs(0, 1), (0, 1)) == 0.0
 
 
+def test_a_turn_that_comes_later_is_waited_for() -> None:
+    class Later(Pairs):
+        def core_to_core(self, cpus: tuple[int, int], chunks: int, /) -> float:
+            seconds = super().core_to_core(cpus, chunks)
+            return seconds if len(self.asked) > 2 else 0.0
+
+    assert core_to_core(Later(), (0, 1)) == pytest.approx(1e-8)
+
+
 def test_a_large_machine_is_sampled_along_its_whole_length() -> None:
     pairs = Pairs()
     core_to_core(pairs, range(128))
