@@ -65,6 +65,7 @@ def test_json_is_the_contract(run: Call, network: str) -> None:
     )
     for each in plain["predictions"]:
         assert set(fields.split()) <= set(each)
+        assert len(each["out_of_range_codes"]) == len(each["out_of_range"])
     report = decode(out.encode(), PredictionReport)
     assert [each.batch for each in report.predictions] == [1, 8]
     assert next(op.name for op in report.predictions[0].operators if op.latency_s is not None) == "first"

@@ -336,5 +336,8 @@ def test_a_cap_that_the_board_accepts_is_answered_wide(name: str) -> None:
     wide, known = (priced([work], roofs(device, SystemState(power_cap_w=cap)), kernel=KernelParameters(tile=(128, 128))) for cap in (200.0, 600.0))
     assert (wide.high / wide.low)[0] > 3 * (known.high / known.low)[0]
     assert wide.seconds[0] > known.seconds[0]
+    stream = Workload(kind="elementwise", precision="fp16", sizes={"elements": 10**8}, variant="Relu")
+    capped_stream, free_stream = (priced([stream], roofs(device, state)) for state in (SystemState(power_cap_w=200.0), None))
+    assert capped_stream.low[0] >= free_stream.low[0] * 0.999
     slower = roofs(device, SystemState(power_cap_w=200.0, core_clock_hz=0.05 * device.clock_hz.value))  # type: ignore[union-attr]
     assert (slower.clock_ratio, slower.slowest, slower.fastest) == (pytest.approx(0.05), 1.0, 1.0)

@@ -14,6 +14,7 @@ from ridgeline.core import Caution, Prediction, ReadError, RidgelineError
 from ridgeline.model.calibration import Calibration, checked, correction
 from ridgeline.model.calibration.applied import calibrated
 from ridgeline.model.calibration.report import Ledger
+from ridgeline.model.doubts import coded
 from ridgeline.model.graphs.predicting import Knowledge, Question
 
 from ..modelling.documents import ledger_file, read_document
@@ -44,7 +45,7 @@ class Kept:
         if changed:
             reason = f"the calibration is of runs as they were measured: whether it holds with {changed} set is not known"
             found = msgspec.structs.replace(found, out_of_range=(*found.out_of_range, reason))
-        return calibrated(found, by)
+        return coded(calibrated(found, by))
 
 
 def kept_calibration(paths: Sequence[str], known: Knowledge) -> Kept:

@@ -17,6 +17,7 @@ from ridgeline.core import Device, KernelParameters, OperatorPrediction, OutOfRa
 from ridgeline.core.quantity import Source
 from ridgeline.core.units import format_quantity
 
+from ..doubts import coded
 from ..gpu.model import GpuModel
 from ..operators.asked import PRODUCTS
 from ..operators.assumed import assumed
@@ -88,7 +89,7 @@ def predicted(plan: Plan, device: Device, question: Question | None = None, know
         said = f"{of - count} of {of} without, the first {first.name}: {first.reason}"
         raise OutOfRange("a model of whose operators nearly all are known", found=said, remedy="bind its shapes with --shape")
     call = summed(found.plan, found.prices, found.repeats, found.under, asked.state)
-    return _prediction(found.plan, found.under, asked, trained, found.prices, call, [*found.reasons, *_missing(found.plan, call)])
+    return coded(_prediction(found.plan, found.under, asked, trained, found.prices, call, [*found.reasons, *_missing(found.plan, call)]))
 
 
 def answered(plan: Plan, device: Device, asked: Question, known: Knowledge) -> Answered:

@@ -116,8 +116,8 @@ def priced(
         for reason, where in made.reasons.items():
             for place in np.flatnonzero(where).tolist():
                 reasons[place] = (*reasons[place], reason)
-    # Where only two ends of the clock are known, so are two of the time, and the peak is that of the faster one.
-    low, high = low / under.fastest, high / under.slowest
+    # Where only two ends of the clock are known, so are two of the time, and the peak is that of the faster one; a faster clock moves no more bytes.
+    low, high = np.where(parts.bound == 0, low / under.fastest, low), high / under.slowest
     parts = parts._replace(peak_flop_per_s=parts.peak_flop_per_s * under.fastest)
     seconds = parts.latency_s
     if corrector is not None:
