@@ -22,7 +22,7 @@ from ridgeline.flows.predict import predict
 from ridgeline.flows.probe import probe
 from ridgeline.measurement.harness import Plan, measure
 
-_PACKAGES = (("pymicro_wakeword", "models/*.tflite"), ("pyopen_wakeword", "models/*.tflite"))
+_PACKAGES = (("pymicro_wakeword", "models/*.tflite"),)
 _ROUNDS, _ROUND_S = 3, 0.5
 
 
