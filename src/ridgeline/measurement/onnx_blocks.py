@@ -56,7 +56,7 @@ class BlockTime(msgspec.Struct, frozen=True, kw_only=True):
         run_s: median of a call with arrays, as users make it, of a block of operators that do nothing; 0 of others: operands are bound.
         writers_s: median of a call of what writes the inputs alone; writers_spread_s: its quartiles' distance; 0 where nothing does.
         core_to_core_s: for a cache line between two CPUs, mean of before and after; moved: whether the two differ, so that neither holds.
-        waited_share: of the wall, for which threads of this process were ready to run and another program ran instead; of the block or of its writers,
+        waited_share: of the wall, for which threads of this process were ready to run while something else ran, of the block or of its writers,
             whichever is more; 0 where the system does not say.
         quiet_flop_per_s: what multiply-adds on all processors reached before and after, the lower: less than usual where something else ran.
     """
