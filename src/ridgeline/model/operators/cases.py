@@ -1,7 +1,8 @@
 """What of an operator's sizes decides which way a kernel takes: windows at edges, one row, transpositions of single elements, more threads.
 
 A corrector is smooth in the logarithms of sizes; where a kernel has a case of its own the time jumps, and a column of 0 and 1, or of how full the
-last block is, lets it: one row or one block of channels is never shared with another thread, which is woken for two. This module decides those
+last block is, lets it: one row or one block of channels is never shared with another thread, which is woken for two, and three groups take two
+threads as long as four. This module decides those
 columns, all dimensionless; what else a corrector sees is decided in `features`. Sources: onnxruntime's MLAS (blocks of 12 rows in sgemm, of 6 results
 in convolutions of blocked channels, MLAS_SGEMM_THREAD_COMPLEXITY), its transpose.cc (runs of one and of two elements have loops of their own).
 """
@@ -22,6 +23,8 @@ Floats = NDArray[np.float64]
 Sizes = Mapping[str, Floats]
 #: Multiply-adds from which a product is shared with another thread.
 _THREAD = 65536.0
+#: Channels of a block of onnxruntime's own layout.
+_BLOCK = 16.0
 
 
 class Cases(NamedTuple):
@@ -31,10 +34,14 @@ class Cases(NamedTuple):
     plain: dict[str, Floats | float]
 
 
-def cases(kind: str, sizes: Sizes, demand: Demand) -> Cases:
-    """The columns of a family; none of one without cases."""
+def cases(kind: str, sizes: Sizes, demand: Demand, units: float = 1.0) -> Cases:
+    """The columns of a family; none of one without cases.
+
+    Args:
+        units: execution units that work is shared out to, whole groups or blocks each.
+    """
     made = _FAMILIES.get(kind)
-    return made(sizes, demand) if made is not None else Cases({}, {})
+    return made(sizes, demand, units) if made is not None else Cases({}, {})
 
 
 def filled(size: Floats, step: Floats | float) -> Floats:
@@ -46,7 +53,7 @@ def _is(condition: NDArray[np.bool_]) -> Floats:
     return np.asarray(condition.astype(np.float64))
 
 
-def _gemm(s: Sizes, demand: Demand) -> Cases:
+def _gemm(s: Sizes, demand: Demand, units: float) -> Cases:
     rows = s["m"]
     plain: dict[str, Floats | float] = {
         "rows of blocks": filled(rows, 16.0), "rows of twelve": filled(rows, 12.0), "one row": _is(rows == 1),
@@ -55,12 +62,13 @@ def _gemm(s: Sizes, demand: Demand) -> Cases:
     return Cases({"aspect": (rows, s["n"])}, plain)
 
 
-def _convolution(s: Sizes, demand: Demand) -> Cases:
+def _convolution(s: Sizes, demand: Demand, units: float) -> Cases:
     alone = s["n"] * s["groups"]
     plain = {
         "channels of four": filled(s["c"], 4.0), "channels of sixteen": filled(s["c"], 16.0), "filters of sixteen": filled(s["k"], 16.0),
         "whole channels": _is(s["c"] % 16 == 0), "whole filters": _is(s["k"] % 16 == 0),
-        "depthwise": _is(s["groups"] > 1), "pointwise": _is(s["r"] * s["s"] == 1), "threaded": _is(demand.flop >= 2.0 * _THREAD * alone),
+        "shared groups": filled(alone, units), "depthwise": _is(s["groups"] > 1), "pointwise": _is(s["r"] * s["s"] == 1),
+        "threaded": _is(demand.flop >= 2.0 * _THREAD * alone),
         **_window(s),
     }  # fmt: skip
     taps = s["c"] / s["groups"] * s["r"] * s["s"]
@@ -68,7 +76,7 @@ def _convolution(s: Sizes, demand: Demand) -> Cases:
     return Cases({"taps": (taps, 1.0), "pixels": (pixels, 1.0), "stride": (s["h"] * s["w"], pixels), "filters": (s["k"] / s["groups"], 1.0)}, plain)
 
 
-def _pooling(s: Sizes, demand: Demand) -> Cases:
+def _pooling(s: Sizes, demand: Demand, units: float) -> Cases:
     return Cases({}, _window(s))
 
 
@@ -81,26 +89,26 @@ def _window(s: Sizes) -> dict[str, Floats | float]:
     }  # fmt: skip
 
 
-def _elementwise(s: Sizes, demand: Demand) -> Cases:
+def _elementwise(s: Sizes, demand: Demand, units: float) -> Cases:
     span = np.where(s["span"] > 0, s["span"], s["elements"])
     return Cases({"spans": (span, 1.0)}, {"one again": _is(s["held"] == 1), "smaller": _is((s["span"] > 0) | (s["held"] > 0))})
 
 
-def _rows(s: Sizes, demand: Demand) -> Cases:
+def _rows(s: Sizes, demand: Demand, units: float) -> Cases:
     return Cases({}, {"one row": _is(s["rows"] == 1)})
 
 
-def _reduction(s: Sizes, demand: Demand) -> Cases:
+def _reduction(s: Sizes, demand: Demand, units: float) -> Cases:
     inner, outer = s["inner"], s["rows"] / s["inner"]
     plain: dict[str, Floats | float] = {
-        "strided": _is(inner > 1), "one row": _is(s["rows"] == 1), "one block": _is(outer == 1), "pairs": filled(outer, 2.0),
-        "pairs of blocks": filled(np.ceil(s["rows"] / 16.0), 2.0), "inner of four": filled(inner, 4.0), "inner of eight": filled(inner, 8.0),
+        "strided": _is(inner > 1), "one row": _is(s["rows"] == 1), "one block": _is(outer == 1), "shared outer": filled(outer, units),
+        "shared blocks": filled(np.ceil(s["rows"] / _BLOCK), units), "inner of four": filled(inner, 4.0), "inner of eight": filled(inner, 8.0),
         "whole fours": _is(inner % 4 == 0),
     }  # fmt: skip
     return Cases({"outer": (outer, 1.0)}, plain)
 
 
-def _copy(s: Sizes, demand: Demand) -> Cases:
+def _copy(s: Sizes, demand: Demand, units: float) -> Cases:
     rows, columns = np.maximum(1.0, s["rows"]), np.maximum(1.0, s["columns"])
     plain: dict[str, Floats | float] = {
         "one block": _is(rows <= 16), "single": _is(s["run"] == 1), "pair": _is(s["run"] == 2), "rows of sixteen": filled(rows, 16.0),
@@ -109,7 +117,7 @@ def _copy(s: Sizes, demand: Demand) -> Cases:
     return Cases({"outer": (s["elements"], rows * columns * s["run"]), "side": (rows, columns), "run": (1.0 + s["run"], 1.0)}, plain)
 
 
-_FAMILIES: Mapping[str, Callable[[Sizes, Demand], Cases]] = {
+_FAMILIES: Mapping[str, Callable[[Sizes, Demand, float], Cases]] = {
     "gemm": _gemm, "convolution": _convolution, "pooling": _pooling, "elementwise": _elementwise, "softmax": _rows,
     "normalisation": _rows, "reduction": _reduction, "copy": _copy,
 }  # fmt: skip

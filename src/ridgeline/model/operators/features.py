@@ -37,6 +37,10 @@ _HOP, _LINE = 1e-7, 64.0
 _TINY = 1e-300
 #: Where a device does not say how wide its vectors are.
 _VECTOR_BITS, _WARP = 256, 32
+#: Families with operators in onnxruntime's blocked layout, and what their variants begin with then.
+_BLOCKED_KINDS, _BLOCKED = frozenset(("convolution", "pooling", "reduction")), "NCHWc "
+#: Seconds of an element that is copied out of an image for a product of matrices, about.
+_UNROLLED_S = 3e-10
 _MAIN = frozenset(("DRAM", "HBM", "MEMORY", "VRAM"))
 #: Operators whose name says that their weights are narrow.
 _NARROW = frozenset(("MatMulNBits",))
@@ -213,6 +217,9 @@ def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
         "units": (float(device.execution_units or 1), 1.0),
         **{f"size {name}": (1.0 + values, 1.0) for name, values in found.sizes.items()},
     }  # fmt: skip
+    if found.kind == "convolution":
+        windows = found.sizes["n"] * found.sizes["p"] * found.sizes["q"] * found.sizes["c"] * found.sizes["r"] * found.sizes["s"]
+        logs["unrolled"] = (total + _UNROLLED_S * windows, total)
     further = _ratios(found, device)
     return _Terms(logs | further.logs, plain | further.plain)
 
@@ -220,7 +227,9 @@ def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
 def _ratios(found: Operators, device: Device) -> _Terms:
     """What sizes of some families say together, and how well the innermost one fills vectors and blocks of 64."""
     sizes, lanes = found.sizes, _lanes(found, device)
-    logs, plain = cases(found.kind, sizes, found.demand)
+    logs, plain = cases(found.kind, sizes, found.demand, float(device.execution_units or 1))
+    if found.kind in _BLOCKED_KINDS:
+        plain["blocked"] = np.array([text.startswith(_BLOCKED) for text in found.variant], np.float64)
     inner = next((sizes[name] for name in ("n", "k", "columns", "width", "head_size", "hidden", "elements") if name in sizes), None)
     if found.kind == "convolution":
         inner = sizes["k"] / sizes["groups"]
