@@ -50,7 +50,9 @@ def traffic(work: Asked, roofs: Roofs, reuse_bytes: Floats | None = None) -> dic
         near, far = own > inner_total, again > inner_total
         left, right, written = _passed(work, inner_one, inner_total)
         through = np.minimum(through[0], left), np.minimum(through[1], right)
-        served[level.name] = near * (through[0] * waste + written * waste) + far * through[1]
+        # Of a table rows are taken here and there; indexes and results stand side by side.
+        scattered = (1.0, waste) if work.kind == "gather" else (waste, 1.0)
+        served[level.name] = near * (through[0] + written) * scattered[0] + far * through[1] * scattered[1]
         inner_total, inner_one = max(inner_total, level.capacity_bytes), max(inner_one, level.instance_bytes)
     return served
 
@@ -77,20 +79,12 @@ def _passed(work: Asked, one: float, total: float) -> tuple[Floats, Floats, Floa
 
 def _blocked(work: Asked, p: Product, capacity: float) -> tuple[Floats, Floats]:
     """Operands of a product, each by its factor of re-reading; the patches of a convolution overlap, so that its image counts once a block."""
-    n = p.n * np.where(p.vector, p.batch, 1.0)
-    widths = (
-        _width(work.read_bytes, p.m * p.k * p.batch),
-        _width(work.weight_bytes, p.k * p.n * p.batch),
-        _width(work.write_bytes, p.m * p.n * p.batch),
-    )
+    # Rows may be a mean: of experts, or of products that share a right operand.
+    m, n = np.ceil(p.m), p.n * np.where(p.vector, p.batch, 1.0)
+    widths = work.width, work.held, work.width
     capacity = min(capacity, _MOST_BYTES)
-    tile = choose_gemm_tile(p.m, n, p.k, capacity_bytes=capacity, element_bytes=widths, depth=8)
-    moved = gemm_traffic(p.m, n, p.k, tile=tile, capacity_bytes=capacity, element_bytes=widths)
-    left, right = moved.left_bytes / (p.m * p.k * widths[0]), moved.right_bytes / (p.k * n * widths[1])
+    tile = choose_gemm_tile(m, n, p.k, capacity_bytes=capacity, element_bytes=widths, depth=8)
+    moved = gemm_traffic(m, n, p.k, tile=tile, capacity_bytes=capacity, element_bytes=widths)
+    left, right = moved.left_bytes / (m * p.k * widths[0]), moved.right_bytes / (p.k * n * widths[1])
     # The depthwise ones share nothing between their filters.
     return work.read_bytes * np.where(p.vector, 1.0, left), work.weight_bytes * np.where(p.vector, 1.0, right)
-
-
-def _width(total: Floats, elements: Floats) -> Floats:
-    """Bytes by element of the product's own operand, which for a convolution counts an image's element once for all patches."""
-    return np.clip(total / elements, 1e-6, 8.0)
