@@ -101,8 +101,8 @@ def priced(
     reasons = base.all_reasons()
     parts = base
     # A tile or a split that is set is none that the libraries of those rooms would take.
-    if kernel is None and under.stretch == 1.0:
-        made = formed(workloads, under.device, state, gpus)
+    if kernel is None:
+        made = formed(workloads, under, state, gpus)
         parts, low, high = _replaced(base, made, low, high)
         for place in np.flatnonzero(made.learned).tolist():
             basis[place] = "learned"

@@ -69,7 +69,7 @@ class Roofs(NamedTuple):
     `units`: execution units that work; `lanes`: vector elements of fp32 at once, 0 if not known; `clock_hz`: 0 if not known; `clock_ratio`: of the
     clock at which the ceilings hold; `levels`: from the inside outwards, the last one holds everything; `dispatch_s`: of one operator; `hop_s`: of a
     barrier; `stretch`: ≥ 1, how much longer it takes as cores are shared with neighbours; `reached`: share of the peaks; `reasons`: what is assumed
-    or not known, for whatever runs; `power_ratio`: most power ÷ design power.
+    or not known, for whatever runs; `power_ratio`: most power ÷ design power; `memory_left`: share of the outermost memory's rate that others leave.
     """
 
     device: Device
@@ -86,6 +86,7 @@ class Roofs(NamedTuple):
     reached: float
     reasons: tuple[str, ...]
     power_ratio: float
+    memory_left: float
 
     def peak(self, precision: str) -> Peak:
         """The peaks of a precision.
@@ -156,7 +157,11 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
     check_description(device)
     threads = _threads(device, state, reasons)
     core, watts = clock_ratio(device, state, reasons)
-    levels = _levels(device, threads, core, state, reasons)
+    memory = _outermost(device)
+    if memory is None:
+        raise OutOfRange("a device with a rate of its memory", found=f"{device.name} without", remedy="probe it, or add its data sheet")
+    rate = _rate(device, memory, threads)
+    levels = _levels(device, memory, threads, core, state, reasons)
     stretch = _shared_cores(device, state, threads)
     if device.kind == "gpu" and device.execution_units is None:
         reasons.append(f"the number of execution units of {device.name} is not known: waves are not counted")
@@ -166,7 +171,7 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
         device=device, kind=device.kind, units=threads if device.kind == "cpu" else device.execution_units or 0, threads=threads,
         lanes=device.vector_bits // 32 if device.vector_bits else 0, clock_hz=device.clock_hz.value * core if device.clock_hz else 0.0,
         clock_ratio=core, levels=levels, hop_s=_hop(device), dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch,
-        reached=_reached(device, "arithmetic"), reasons=tuple(reasons), power_ratio=watts,
+        reached=_reached(device, "arithmetic"), reasons=tuple(reasons), power_ratio=watts, memory_left=_left(rate, state) / rate,
     )  # fmt: skip
 
 
@@ -202,11 +207,8 @@ def _shared_cores(device: Device, state: SystemState, threads: int) -> float:
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _levels(device: Device, threads: int, core: float, state: SystemState, reasons: list[str]) -> tuple[Level, ...]:
+def _levels(device: Device, memory: str, threads: int, core: float, state: SystemState, reasons: list[str]) -> tuple[Level, ...]:
     reached = _reached(device, "memory")
-    memory = _outermost(device)
-    if memory is None:
-        raise OutOfRange("a device with a rate of its memory", found=f"{device.name} without", remedy="probe it, or add its data sheet")
     found = []
     for level in sorted(device.levels, key=lambda each: each.capacity_bytes):
         if level.name == memory:
@@ -222,8 +224,7 @@ def _levels(device: Device, threads: int, core: float, state: SystemState, reaso
     if memory == "host" and not any(each.capacity_bytes > 0 for each in found):
         reasons.append(f"how much memory {device.name} has on the chip is not known: it is taken to hold the whole model")
         found.append(Level("chip", math.inf, math.inf, 0.0, 0.0, 64))
-    rate = _rate(device, memory, threads)
-    left = _left(rate, state)
+    left = _left(_rate(device, memory, threads), state)
     if state.memory_clock_hz is not None:
         reasons.append("the memory clock at which the bandwidth holds is not known: the clock that is set changes nothing here")
     line = next((each.line_bytes for each in device.levels if each.name == memory), 64)
