@@ -50,7 +50,7 @@ def by_hand(m: int, n: int, k: int) -> tuple[float, tuple[int, int, int]]:
             waves = math.ceil(tiles * split / SHEET.units)
             compute = waves * 2 * tm * tn * 64 * math.ceil(k / (64 * split)) / (SHEET.flop_per_s / SHEET.units * menu.peak_share * efficiency)
             memory = (2 * k * (m + n) + 2 * m * n + 8 * m * n * (split - 1)) / (SHEET.byte_per_s * menu.stream_share)
-            found.append((math.hypot(compute, memory) + menu.wave_s * waves, (tm, tn, split)))
+            found.append((math.hypot(compute, memory) + menu.wave_s * waves + menu.split_s * (split - 1), (tm, tn, split)))
     return min(found)
 
 

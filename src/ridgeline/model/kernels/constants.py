@@ -27,6 +27,7 @@ class Menu(_Sourced, frozen=True, kw_only=True):
     stream_share: float
     tile_half: float
     wave_s: float
+    split_s: float
 
 
 class ProductConstants(_Sourced, frozen=True, kw_only=True):

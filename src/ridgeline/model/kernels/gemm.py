@@ -8,7 +8,10 @@ split s:
     tiles = min over both orientations of ⌈m ÷ tm⌉ ⌈n ÷ tn⌉,  waves = ⌈tiles s ÷ units⌉
     compute = waves · 2 tm tn · 64 ⌈k ÷ (64 s)⌉ ÷ (peak ÷ units · share · e),  e = 1 ÷ (1 + half ÷ 2 (1 ÷ min(tm, 128) + 1 ÷ min(tn, 128)))
     memory = (in (m k + n k) + out m n + 8 m n (s − 1)) ÷ (bandwidth · share)
-    time = √((c compute)² + (b memory)²) + wave · waves,   the least of which is taken; c, b and wave are constants of `calibrated`
+    time = √((c compute)² + (b memory)²) + wave · waves + part (s − 1),   the least of which is taken
+
+Where it is fitted or learned from, c = b = 1, and wave and part are those of the menu; where `calibrated` makes seconds of it, c, b and wave are its
+constants and part is 0, as in its own formula.
 
 Sources: NVIDIA, "Matrix Multiplication Background User's Guide", sections 2 and 3 (tile and wave quantisation); partial sums of a split are written
 and read once in fp32.
@@ -44,11 +47,12 @@ _CACHE = 64e6
 
 
 class Weights(NamedTuple):
-    """What the parts of a product weigh in its time: `compute` and `memory` factors, `wave_s` seconds of a round over the units."""
+    """What the parts of a product weigh in its time: factors of compute and memory; seconds of a round over the units, and of each further part."""
 
     compute: float
     memory: float
     wave_s: float
+    split_s: float = 0.0
 
 
 class GemmCost(NamedTuple):
@@ -81,7 +85,7 @@ def gemm_cost(m: Floats, n: Floats, k: Floats, sheet: KernelSheet, *, in_bytes: 
         weights: by which the fastest is found; those of the menu if not given, for what is fitted or learned from the parts.
     """
     menu = constants().menu
-    weigh = weights or Weights(1.0, 1.0, menu.wave_s)
+    weigh = weights or Weights(1.0, 1.0, menu.wave_s, menu.split_s)
     choices = [(float(tm), float(tn), float(split)) for tm, tn in menu.tiles for split in menu.splits]
     m, n, k = (np.asarray(each, np.float64) for each in (m, n, k))
     chosen = np.empty(len(m), np.int64)
@@ -93,7 +97,7 @@ def gemm_cost(m: Floats, n: Floats, k: Floats, sheet: KernelSheet, *, in_bytes: 
     waves = np.ceil(tiles * split / sheet.units)
     compute = waves * _depth(k, split) * _tile_s(tile_m, tile_n, sheet, menu)
     memory = _memory(m, n, k, split, in_bytes, out_bytes) / (sheet.byte_per_s * menu.stream_share)
-    time = np.hypot(weigh.compute * compute, weigh.memory * memory) + weigh.wave_s * waves
+    time = np.hypot(weigh.compute * compute, weigh.memory * memory) + weigh.wave_s * waves + weigh.split_s * (split - 1.0)
     return GemmCost(time, compute, memory, waves, tiles * split / (waves * sheet.units), tile_m, tile_n, split)
 
 
@@ -139,6 +143,7 @@ def _fastest(m: Floats, n: Floats, k: Floats, sheet: KernelSheet, weigh: Weights
             np.sqrt(cost, out=cost)
             waves *= weigh.wave_s
             cost += waves
+            cost += weigh.split_s * (split - 1)
             np.less(cost, least, out=better)
             np.copyto(found, number, where=better)
             np.minimum(cost, least, out=least)
