@@ -6,6 +6,7 @@
 PyObject *native_chase(PyObject *module, PyObject *args);
 PyObject *native_chase_cycle(PyObject *module, PyObject *args);
 PyObject *native_handoff(PyObject *module, PyObject *args);
+PyObject *native_core_to_core(PyObject *module, PyObject *args);
 PyObject *native_page_fault(PyObject *module, PyObject *args);
 PyObject *native_clock_rate(PyObject *module, PyObject *args);
 PyObject *native_timer_read(PyObject *module, PyObject *args);

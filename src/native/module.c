@@ -25,6 +25,7 @@ static PyMethodDef methods[] = {
     {"chase", native_chase, METH_VARARGS, "chase(working_set_bytes, seconds, cpu) -> seconds per dependent load"},
     {"chase_cycle", native_chase_cycle, METH_VARARGS, "chase_cycle(working_set_bytes) -> length of the cycle in loads, for tests"},
     {"handoff", native_handoff, METH_VARARGS, "handoff((cpu, cpu), rounds) -> seconds to pass a turn to a sleeping thread"},
+    {"core_to_core", native_core_to_core, METH_VARARGS, "core_to_core((cpu, cpu), chunks) -> seconds for a cache line to pass from one CPU to the other, the median of chunks of 64 passes"},
     {"page_fault", native_page_fault, METH_VARARGS, "page_fault(pages) -> seconds per first touch of a 4 KiB page"},
     {"clock_rate", native_clock_rate, METH_VARARGS, "clock_rate(seconds, cpu) -> cycles per second"},
     {"timer_read", native_timer_read, METH_VARARGS, "timer_read(n) -> seconds per reading of the monotonic clock"},

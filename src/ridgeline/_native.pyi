@@ -45,6 +45,9 @@ def chase_cycle(working_set_bytes: int, /) -> int:
 def handoff(cpus: tuple[int, int], rounds: int, /) -> float:
     """Seconds to pass a turn to a thread that sleeps in the kernel: half a round trip, mean over 1 … 10,000,000 rounds."""
 
+def core_to_core(cpus: tuple[int, int], chunks: int, /) -> float:
+    """Seconds for a cache line to pass from one CPU to the other, both spinning: the median of chunks of 64 passes; 0 where a neighbour left none."""
+
 def page_fault(pages: int, /) -> float:
     """Seconds per first touch of a fresh 4 KiB page, huge pages refused."""
 

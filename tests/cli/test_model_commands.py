@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ridgeline.core import Column, LatencyTable
+from ridgeline.core import Column, LatencyTable, MeasuredOn, OperatorList, PlannedOperator, Workload
 from ridgeline.core.documents import decode, encode
 from ridgeline.flows import model_collect, model_train, model_validate
 from ridgeline.flows.model_train import state_file
@@ -19,6 +19,7 @@ from ridgeline.model.operators.training import Settings, Training, train_prepare
 from support.operator_rows import DEVICE, OTHER, device, made_rows
 
 Call = Callable[..., tuple[int, str, str]]
+PRODUCT = PlannedOperator(name="product", workload=Workload(kind="gemm", variant="matmul", sizes={"m": 300, "n": 300, "k": 300}))
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +66,22 @@ def test_train_writes_a_model_and_says_how_it_did(run: Call, table: str, tmp_pat
     code, out, _ = run("model", "train", table, "-o", str(place), "--force", "--quiet", "--json")
     assert code == 0
     assert json.loads(out)["card"]["rows_learned"] == 180
+
+
+def test_a_prediction_for_other_threads_than_were_measured_is_flagged(run: Call, tmp_path: Path) -> None:
+    rows = msgspec.structs.replace(made_rows(60, kinds=("gemm",)), measured_on={DEVICE: MeasuredOn(threads=4)})
+    (tmp_path / "rows.json").write_bytes(encode(rows))
+    model = str(tmp_path / "four.model")
+    code, out, err = run("model", "train", str(tmp_path / "rows.json"), "-o", model, "--quiet")
+    assert code == 0, err
+    assert "threads" in out
+    (tmp_path / "one.json").write_bytes(encode(OperatorList(name="one", operators=(PRODUCT,))))
+    for further, flagged in ((), True), (("--threads", "4"), False), (("--threads", "8"), True):
+        code, out, err = run("predict", str(tmp_path / "one.json"), "--device", DEVICE, "--model", model, *further, "--quiet", "--json")
+        assert code == 0, err
+        said = json.loads(out)["predictions"][0]
+        assert any("measured with threads: 4" in reason for reason in said["out_of_range"]) is flagged
+        assert said["basis"] == ("learned" if flagged else "interpolated")
 
 
 def test_an_interrupted_training_is_resumed(run: Call, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +145,34 @@ def test_a_device_file_stands_before_the_catalogue(run: Call, tmp_path: Path) ->
     code, out, err = run(*given, "--device-file", str(tmp_path / "device.json"))
     assert code == 0, err
     assert "my machine" in out
+
+
+def test_the_probe_of_the_machine_that_was_measured_is_taken_and_no_other(run: Call, tmp_path: Path) -> None:
+    """Two machines share a name: rows say which of them they are of, and a file or a probe of the other one is none of theirs."""
+    probes = tmp_path / "cache" / "probe"
+    probes.mkdir(parents=True)
+    for fingerprint in ("f1", "f2"):
+        (probes / f"{fingerprint}.json").write_bytes(encode(msgspec.structs.replace(device(), name="twin", fingerprint=fingerprint)))
+    rows = msgspec.structs.replace(made_rows(60, kinds=("gemm",)), devices=("twin",), measured_on={"twin": MeasuredOn(fingerprint="f1")})
+    model = tmp_path / "m.model"
+    (tmp_path / "rows.json").write_bytes(encode(rows))
+    given = ("model", "train", str(tmp_path / "rows.json"), "-o", str(model), "--force", "--quiet")
+    assert run(*given)[0] == 0
+    assert decode(model.read_bytes(), OperatorModel).devices["twin"].fingerprint == "f1"
+    code, _, err = run(*given, "--device-file", str(probes / "f2.json"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "the machine that rows of twin are of" in err
+    assert "f2; the rows are of f1" in err
+    (probes / "f1.json").unlink()
+    code, _, err = run(*given)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "a device of which nothing is known" in err
+    (tmp_path / "one.json").write_bytes(encode(OperatorList(name="one", operators=(PRODUCT,))))
+    code, out, err = run("predict", str(tmp_path / "one.json"), "--device", str(probes / "f2.json"), "--model", str(model), "--quiet", "--json")
+    assert code == 0, err
+    said = json.loads(out)["predictions"][0]
+    assert said["basis"] == "learned"
+    assert any("measured on another machine of the name twin" in reason for reason in said["out_of_range"])
 
 
 def test_validate_by_shape_row_family_and_device(run: Call, table: str, tmp_path: Path) -> None:
@@ -244,6 +289,27 @@ def test_a_line_that_is_no_pair_is_named(run: Call, model: str, tmp_path: Path, 
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
     assert not Path(f"{model}.calibration").exists(), "nothing of a bad file is taken in"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.jsonl", b"", "empty.jsonl, which is empty"), ("blank.jsonl", b"\n \n", "blank.jsonl, in which all lines are blank"),
+        ("folder", None, "folder, which is a directory"), ("nowhere.jsonl", None, "nowhere.jsonl: No such file or directory"),
+    ],
+)  # fmt: skip
+def test_pairs_that_are_none_are_one_line(run: Call, model: str, tmp_path: Path, name: str, content: bytes | None, said: str) -> None:
+    place = tmp_path / name
+    if content is not None:
+        place.write_bytes(content)
+    elif name == "folder":
+        place.mkdir()
+    code, out, err = run("model", "calibrate", model, "--pairs", str(place), "--quiet")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "expected a file with a pair of predicted_s and actual_s on each line" in err
+    assert said in err
+    assert "to do: " in err
+    assert not Path(f"{model}.calibration").exists()
 
 
 def test_a_calibration_of_another_model_or_a_changed_one_is_refused(run: Call, model: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,7 @@ def test_json_is_the_contract(run: Call, network: str) -> None:
     )
     for each in plain["predictions"]:
         assert set(fields.split()) <= set(each)
+        assert len(each["out_of_range_codes"]) == len(each["out_of_range"])
     report = decode(out.encode(), PredictionReport)
     assert [each.batch for each in report.predictions] == [1, 8]
     assert next(op.name for op in report.predictions[0].operators if op.latency_s is not None) == "first"
@@ -72,21 +74,41 @@ def test_json_is_the_contract(run: Call, network: str) -> None:
 def test_options_enter_the_question_and_the_json(run: Call, network: str) -> None:
     code, out, _ = run(
         network, "--device", "cpu.json", "--core-clock", "1.0 GHz", "--memory-contention", "25%", "--power-cap", "90W", "--temperature", "330K",
-        "--threads", "1", "--neighbour", "db:0.5:2GB/s", "--tile", "64x64x16", "--split", "2", "--vector-width", "8", "--unroll", "4",
+        "--threads", "1", "--neighbour", "db:0.5:2GB/s", "--neighbour", "web:0:1GB/s:256KiB",
+        "--tile", "64x64x16", "--split", "2", "--vector-width", "8", "--unroll", "4",
         "--stages", "3",
-        "--work-group", "128", "--price", "2USD/h", "--electricity", "0.3USD", "--dispatch", "2us", "--memory-clock", "1.2GHz", "--json",
+        "--work-group", "128", "--price", "2USD/h", "--electricity", "0.3USD", "--dispatch", "2us", "--memory-clock", "1.2GHz",
+        "--core-to-core", "150ns", "--json",
     )  # fmt: skip
     assert code == 0
     found = decode(out.encode(), PredictionReport).predictions[0]
     assert found.state is not None
     assert (found.state.core_clock_hz, found.state.memory_contention, found.state.power_cap_w) == (1e9, 0.25, 90.0)
     assert (found.state.temperature_k, found.state.threads, found.state.dispatch_s, found.state.memory_clock_hz) == (330.0, 1, 2e-6, 1.2e9)
-    assert (found.state.neighbours[0].cores, found.state.neighbours[0].byte_per_s) == (0.5, 2e9)
+    assert found.state.core_to_core_s == 1.5e-7
+    assert [(each.cores, each.byte_per_s, each.cache_bytes) for each in found.state.neighbours] == [(0.5, 2e9, 0.0), (0.0, 1e9, 262144.0)]
     assert found.kernel is not None
     assert (found.kernel.tile, found.kernel.split, found.kernel.vector_width, found.kernel.work_group) == ((64, 64, 16), 2, 8, (128,))
     assert any("unroll" in reason for reason in found.out_of_range)
     assert found.cost_per_million is not None
     assert found.price_date == ""
+
+
+@pytest.mark.parametrize(
+    ("device", "published_ms"), [("hexagon 8 gen 3", (0.576, 0.687, 0.864)), ("hexagon x elite", (0.958, 0.962))]
+)  # fmt: skip
+def test_a_network_on_a_phone_s_accelerator_is_what_was_published(run: Call, device: str, published_ms: tuple[float, ...]) -> None:
+    """ResNet-50 in eight bits, as Qualcomm AI Hub timed it in several runtimes (quic/ai-hub-models, w8a8), lies in the middle of the interval."""
+    spec = find_spec("onnx")
+    files = sorted(Path(next(iter(spec.submodule_search_locations or ()))).glob("backend/test/data/light/light_resnet50.onnx")) if spec else []
+    if not files:
+        pytest.skip("the installed onnx carries no ResNet-50")
+    code, out, _ = run(str(files[0]), "--device", device, "--precision", "int8", "--json", "--quiet")
+    assert code == 0
+    latency = json.loads(out)["predictions"][0]["latency_s"]
+    for measured in published_ms:
+        assert latency["value"] / 2 < measured * 1e-3 < 2 * latency["value"]
+        assert latency["low"] < measured * 1e-3 < latency["high"]
 
 
 def test_explain_says_why(run: Call, network: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ridgeline.core import Column, LatencyTable, MemoryBlobs, ReadError, UsageError
+from ridgeline.core import Column, LatencyTable, MeasuredOn, MemoryBlobs, ReadError, UsageError
 from ridgeline.core.documents import decode, encode
 
 
@@ -99,6 +100,27 @@ def test_codes_without_a_text_are_refused_also_in_a_document(column: Column) -> 
         decode(plain, LatencyTable)
     with pytest.raises(UsageError):
         LatencyTable(**{**{name: getattr(table(), name) for name in LatencyTable.__struct_fields__}, "kind": column})
+
+
+def test_threads_go_along_with_the_rows_and_two_numbers_of_them_do_not_mix() -> None:
+    one = msgspec.structs.replace(table(), measured_on={"a": MeasuredOn(threads=1)})
+    assert decode(encode(one), LatencyTable) == one
+    assert [one.rows(np.array([0, 1])).threads(name) for name in ("a", "b", "c")] == [1, 0, 0]
+    assert LatencyTable.joined([one, one]).measured_on == one.measured_on
+    # Rows of b say nothing in either.
+    assert LatencyTable.joined([one, table().rows(np.array([2, 5]))]).measured_on == one.measured_on
+    for other in (table(), msgspec.structs.replace(one, measured_on={"a": MeasuredOn(threads=2)})):
+        with pytest.raises(UsageError, match="rows of a that were measured with one number of threads"):
+            LatencyTable.joined([one, other])
+    with pytest.raises(UsageError, match="threads"):
+        MeasuredOn(threads=-1)
+
+
+def test_rows_of_two_machines_of_one_name_do_not_mix() -> None:
+    here, there = (msgspec.structs.replace(table(), measured_on={"a": MeasuredOn(fingerprint=name)}) for name in ("f1", "f2"))
+    assert LatencyTable.joined([table(), here]).machine("a") == "f1"
+    with pytest.raises(UsageError, match="f1 and f2"):
+        LatencyTable.joined([here, there])
 
 
 def test_a_column_that_there_is_not() -> None:

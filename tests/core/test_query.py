@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -32,6 +33,14 @@ def test_what_cannot_be_is_refused_by_name(kind: str, fields: dict[str, Any], na
     with pytest.raises(UsageError) as refused:
         KINDS[kind](**fields)
     assert named in refused.value.expected
+
+
+@pytest.mark.parametrize("make", [lambda size: Workload(kind="gemm", sizes={"m": size}), lambda size: KernelParameters(unroll=size)])
+def test_what_is_too_large_is_not_called_negative(make: Callable[[int], object]) -> None:
+    with pytest.raises(UsageError, match="less than 2⁵³, about 9e15; found: 4611686018427387904; to do: check its unit and its digits"):
+        make(2**62)
+    with pytest.raises(UsageError, match="a positive"):
+        make(-1)
 
 
 def test_they_travel_as_documents() -> None:

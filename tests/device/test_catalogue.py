@@ -214,11 +214,26 @@ def test_every_device_is_found_by_its_name(device: Device) -> None:
     assert find(device.name.upper().replace(" ", "-")) == device
 
 
-@pytest.mark.parametrize(("name", "says"), [("a100", "fits NVIDIA A100"), ("h1000", "H100"), ("", "take one of"), ("\x00\n", "take one of")])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("a100", "fits NVIDIA A100"), ("h100", "fits NVIDIA H100 PCIe 80GB, NVIDIA H100 SXM 80GB"), ("h1000", "H100"), ("", "take one of"),
+        ("\x00\n", "take one of"), ("a100sxm", "fits NVIDIA A100 SXM 40GB, NVIDIA A100 SXM 80GB"), ("l40", "take one of: NVIDIA L40S 48GB"),
+        ("nvidia h100 80gb hbm3", "take one of: NVIDIA H100 SXM 80GB"), ("H100-SXM5", "take one of: NVIDIA H100 SXM 80GB"),
+        ("tpu v5", "take one of: Google TPU v5e, Google TPU v5p"),
+    ],
+)  # fmt: skip
 def test_a_name_that_does_not_fit_names_its_neighbours(name: str, says: str) -> None:
     with pytest.raises(UsageError, match=says) as caught:
         find(name)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "device"), [("h100sxm", "NVIDIA H100 SXM 80GB"), ("RX7900XTX", "AMD Radeon RX 7900 XTX"), ("tpuv5e", "Google TPU v5e")]
+)
+def test_words_may_be_written_as_one(name: str, device: str) -> None:
+    assert find(name).name == device
 
 
 @given(st.text(max_size=300))

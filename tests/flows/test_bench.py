@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import ridgeline.flows.bench as flow
-from ridgeline.core import Benchmark, BenchReport, Run, TargetFailed, UsageError
+from ridgeline.core import Benchmark, BenchReport, ClockState, Run, TargetFailed, UsageError
 from ridgeline.core.column import MemoryBlobs
 from ridgeline.core.documents import decode, encode
 from ridgeline.flows.benching import callable_target
+from ridgeline.machine import Watched
 from ridgeline.measurement.bench import BenchPlan
 from ridgeline.notebook import Notebook
 from ridgeline.targets import parse_target
@@ -41,6 +42,26 @@ def target(tmp_path: Path) -> str:
 @pytest.fixture
 def book(tmp_path: Path) -> Notebook:
     return Notebook.open(tmp_path / "n.sqlite")
+
+
+@pytest.mark.parametrize(("load", "said"), [(None, False), (0.04, False), (1.26, True)])
+def test_neighbours_are_named(target: str, monkeypatch: pytest.MonkeyPatch, load: float | None, said: bool) -> None:
+    """Whatever else ran while the processes did is in the warnings of the report and in the facts that are kept."""
+
+    class Watch:
+        def start(self) -> None:
+            self.started = True
+
+        def stop(self) -> Watched:
+            assert self.started
+            return Watched(clock=ClockState(), seconds=1.0, other_load=load)
+
+    monkeypatch.setattr(flow, "ClockWatch", Watch)
+    runs: list[Run] = []
+    report = flow.bench(target, processes=2, samples=20, time_budget_s=20, run_to=runs.append)
+    told = [each.message for each in report.warnings if each.code == "interference"]
+    assert told == (["other programs kept 1.3 CPUs busy while this ran, in the mean"] if said else [])
+    assert any(each.code == "interference" for each in runs[0].facts.warnings) is said
 
 
 def test_a_function_in_a_file(target: str, book: Notebook) -> None:

@@ -40,6 +40,7 @@ class Probe:
 def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Probe:
     fake = Probe()
     monkeypatch.setattr(flow, "_measured", fake)
+    monkeypatch.setattr(flow, "core_to_core_here", lambda: 0.0)
     monkeypatch.setenv("RIDGELINE_CACHE", str(tmp_path / "cache"))
     return fake
 
@@ -54,6 +55,19 @@ def test_it_is_measured_once_and_kept(measured: Probe, tmp_path: Path) -> None:
     assert flow.probe(quick=True) == first  # a full one is better than a quick one
     assert measured.asked == [False]
     assert len(_files(tmp_path)) == 1
+
+
+def test_how_far_apart_the_cpus_are_is_never_kept(measured: Probe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A host moves the CPUs of a virtual machine within minutes: the kept probe says how far they are apart now, the file does not change."""
+    flow.probe()
+    (file,) = _files(tmp_path)
+    before = file.read_bytes()
+    for seconds in (4e-8, 2e-7):
+        monkeypatch.setattr(flow, "core_to_core_here", lambda seconds=seconds: seconds)
+        device = flow.probe()
+        assert [cost.seconds.value for cost in device.costs if cost.name == "core-to-core"] == [seconds]
+    assert file.read_bytes() == before
+    assert measured.asked == [False]
 
 
 def test_a_quick_one_does_not_stand_in_for_a_full_one(measured: Probe, tmp_path: Path) -> None:

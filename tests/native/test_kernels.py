@@ -96,6 +96,8 @@ def test_latencies_and_costs_are_positive() -> None:
     assert _native.handoff((CPU, CPU), 10) > 0
     assert _native.handoff((ALL[0], ALL[-1]), 10) > 0
     assert _native.page_fault(16) > 0
+    if len(ALL) > 1:
+        assert _native.core_to_core((ALL[0], ALL[-1]), 8) >= 0
     assert _native.timer_read(100) > 0
 
 
@@ -132,9 +134,19 @@ def test_sizes_that_make_no_sense_are_refused(size: int) -> None:
         lambda: _native.page_fault(size),
         lambda: _native.timer_read(size),
         lambda: _native.handoff((CPU, CPU), size),
+        lambda: _native.core_to_core((ALL[0], ALL[-1]), size),
     ):
         with pytest.raises(ValueError):  # noqa: PT011 -- the texts differ, the kind is what is promised
             call()
+
+
+def test_a_line_passes_between_two_cpus() -> None:
+    with pytest.raises(ValueError, match="two different CPUs"):
+        _native.core_to_core((CPU, CPU), 4)
+    with pytest.raises(ValueError, match="pinned"):
+        _native.core_to_core((CPU, 4000), 4)
+    with pytest.raises(ValueError, match="chunks"):
+        _native.core_to_core((CPU, CPU + 1), 10**6)
 
 
 @pytest.mark.parametrize("size", [2**45, 2**62, 2**63 - 1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ridgeline.core import Caution, PredictionReport
+from ridgeline.core import Caution, PredictionReport, SystemState
 from ridgeline.model.graphs.predicting import Question, predicted
 from ridgeline.model.graphs.tasks import plan_of_graph
 from ridgeline.reporting import markdown, terminal
@@ -34,6 +34,16 @@ def test_it_fits_any_terminal(width: int) -> None:
     text = terminal(prediction_page(report(1e10, 1e11)), width, False)
     assert all(len(line) <= width for line in text.splitlines())
     assert "WHERE THE TIME GOES" in text
+
+
+def test_how_far_apart_the_cores_are_stands_under_the_devices() -> None:
+    """Once for each device of which it is known; nothing where it is not."""
+    plan = plan_of_graph(chain(3), "onnxruntime", block=0, batch=1)
+    found = predicted(plan, cpu(threads=2), Question(state=SystemState(core_to_core_s=2e-7)))
+    text = terminal(prediction_page(PredictionReport(model="net.onnx", predictions=(found,))), 100, False)
+    assert "core to core" in text
+    assert "200 ns" in text
+    assert "core to core" not in terminal(prediction_page(report(1e11)), 100, False)
 
 
 def test_many_devices_are_a_table_without_their_operators() -> None:

@@ -78,6 +78,10 @@ class FakeNative:
         self._spend("handoff", cpus, 1e-3)
         return 5e-6
 
+    def core_to_core(self, cpus: tuple[int, int], chunks: int, /) -> float:
+        self._spend("core_to_core", cpus, 1e-3)
+        return 8e-8 * abs(cpus[1] - cpus[0])
+
     def page_fault(self, pages: int, /) -> float:
         self._spend("page_fault", (), 1e-3)
         return 5e-7

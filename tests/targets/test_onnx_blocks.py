@@ -28,7 +28,9 @@ def drawn(form: str, count: int) -> list[Workload]:
 
 
 def read_back(model: bytes) -> list[Any]:
-    return [found for found in workloads(graph(onnx.load_from_string(model))) if isinstance(found, Workload)]
+    """The operators, without those that write their inputs."""
+    read = graph(onnx.load_from_string(model))
+    return [found for op, found in zip(read.ops, workloads(read), strict=True) if isinstance(found, Workload) and not op.name.startswith("written")]
 
 
 @pytest.mark.parametrize("form", [form.name for form in FORMS if form.name != "call"])
@@ -59,19 +61,81 @@ def test_a_block_runs(form: str) -> None:
         (shape,) = session.run(None, made.feeds)
         assert len(shape) > 0 or work.sizes.get("elements") == 1
         assert {given.name for given in session.get_inputs()} == set(made.feeds)
+        if made.writers:
+            alone = onnxruntime.InferenceSession(made.writers, options, providers=["CPUExecutionProvider"])
+            alone.run(None, {given.name: made.feeds[given.name] for given in alone.get_inputs()})
+
+
+def test_values_are_those_of_networks() -> None:
+    """Many different ones, weights on both sides of 0, bytes of all sizes, indices that any table of two rows has."""
+    work = Workload(kind="gemm", variant="Gemm", sizes={"m": 64, "n": 300, "k": 300})
+    kept = {each.name: onnx.numpy_helper.to_array(each) for each in onnx.load_from_string(block(work, 2).model).graph.initializer}
+    matrix = kept["operand1_0"]
+    assert len(set(matrix.ravel().tolist())) > 80_000
+    assert abs(float(matrix.mean())) < 1e-3
+    assert float(abs(matrix).max()) < 1.0
+    assert all(abs(value) > 1e-37 for value in matrix.ravel().tolist())
+    assert (matrix != kept["operand1_1"]).mean() > 0.99, "equal weights would be kept once"
+    whole = block(Workload(kind="gemm", variant="MatMulInteger", precision="int8", sizes={"m": 8, "n": 64, "k": 64}), 1)
+    bytes_ = next(onnx.numpy_helper.to_array(each) for each in onnx.load_from_string(whole.model).graph.initializer if each.name == "operand1_0")
+    assert (int(bytes_.min()), int(bytes_.max())) == (-128, 127)
+    places = block(Workload(kind="gather", variant="Gather", sizes={"rows": 2, "width": 4, "indices": 30}), 1).feeds["operand1"]
+    assert set(places.tolist()) == {0, 1}
 
 
 def test_what_a_block_touches() -> None:
-    """Weights are each copy's own, inputs only if fresh; bytes by hand for a product of 8 × 16 by 16 × 4."""
+    """Weights are each copy's own, inputs written from one that all share; bytes by hand for a product of 8 × 16 by 16 × 4."""
     work = Workload(kind="gemm", variant="MatMul", sizes={"m": 8, "n": 4, "k": 16})
     weights, inputs, results = 16 * 4 * 4, 8 * 16 * 4, 8 * 4 * 4
     assert size_of(work) == (weights, inputs, results)
-    shared, fresh = block(work, 5), block(work, 5, fresh=True)
-    assert shared.work.reuse_bytes == 5 * weights + inputs + results
-    assert shared.work.age_bytes == weights + inputs + results
-    assert fresh.work.reuse_bytes == fresh.work.age_bytes == 5 * (weights + inputs) + results
-    assert set(shared.feeds) == {"operand0"}
-    assert len(fresh.feeds) == 5
+    near, fresh = block(work, 5), block(work, 5, fresh=True)
+    assert near.work.reuse_bytes == 5 * weights + 2 * inputs + results
+    assert near.work.age_bytes == weights + inputs + results
+    assert fresh.work.reuse_bytes == 5 * weights + 6 * inputs + results
+    # Of the four other copies two are written and two run in between.
+    assert fresh.work.age_bytes == weights + inputs + results + 2 * inputs + 2 * (weights + inputs + results)
+    assert set(near.feeds) == set(fresh.feeds) == {"operand0"}
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_inputs_are_written_by_an_operator_before(fresh: bool) -> None:
+    """Just before each of the operators, or all before the first; the model that is taken off is the rest."""
+    work = Workload(kind="elementwise", variant="Add", sizes={"elements": 100, "inputs": 2})
+    made = block(work, 3, fresh=fresh)
+    model, writers = onnx.load_from_string(made.model), onnx.load_from_string(made.writers)
+    for node in model.graph.node:
+        assert node.op_type != "Add" or all(name.startswith("written") for name in node.input)
+    kinds = [node.op_type for node in model.graph.node if node.op_type != "Shape"]
+    assert kinds == (["LeakyRelu"] * 6 + ["Add"] * 3 if fresh else ["LeakyRelu", "LeakyRelu", "Add"] * 3)
+    left = [node for node in model.graph.node if node.op_type != "Add" and not node.input[0].startswith("result")]
+    assert left == list(writers.graph.node)
+    assert len(model.graph.node) - len(writers.graph.node) == made.copies + made.idle
+
+
+@pytest.mark.parametrize(("elements", "kinds", "shape"), [
+    (500, ["LeakyRelu"], (500,)), (528, ["LeakyRelu"], (528,)), (544, ["MaxPool", "Reshape"], (1, 16, 2, 17)),
+    (4096, ["MaxPool", "Reshape"], (1, 16, 64, 4)),
+])  # fmt: skip
+def test_blocks_of_channels_are_written_in_lines_that_threads_share(elements: int, kinds: list[str], shape: tuple[int, ...]) -> None:
+    """The written values are those that were handed in, in the operand's own shape."""
+    made = block(Workload(kind="elementwise", variant="Relu", sizes={"elements": elements}), 1)
+    nodes = list(onnx.load_from_string(made.writers).graph.node)
+    assert [node.op_type for node in nodes] == [*kinds, "Shape"]
+    assert made.feeds["operand0"].shape == shape
+    model = onnx.load_from_string(made.model)
+    model.graph.output.append(onnx.helper.make_tensor_value_info("result0_0", onnx.TensorProto.FLOAT, [elements]))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (found,) = session.run(["result0_0"], made.feeds)
+    assert found.tolist() == made.feeds["operand0"].ravel().tolist()
+
+
+@pytest.mark.parametrize("work", [
+    Workload(kind="call", sizes={"nodes": 2}), Workload(kind="gather", variant="Gather", sizes={"rows": 8, "width": 4, "indices": 3}),
+])  # fmt: skip
+def test_whole_numbers_of_64_bits_are_handed_in(work: Workload) -> None:
+    made = block(work, 3)
+    assert made.writers == b""
+    assert len(onnx.load_from_string(made.model).graph.node) == 6
 
 
 @pytest.mark.parametrize(("work", "told"), [

@@ -22,6 +22,7 @@ from ridgeline.targets.synchronise.python_results import PythonResults
 from ridgeline.targets.synchronise.testing import Case, FakeDevice, FakeSynchroniser, SynchroniserConformance
 from ridgeline.targets.synchronise.timer import MarkTimer
 from ridgeline.targets.synchronise.torch_devices import TorchDevices
+from support.opencl import built
 
 
 class FakeKind:
@@ -414,9 +415,10 @@ class OpenCl:
             pytest.skip("OpenCL has no platform here")
         self.cl = pyopencl
         self.context = pyopencl.Context(devices=platforms[0].get_devices())
-        self.queue = self.new_queue(profiling)
         source = "__kernel void k(__global float *x) { float v = x[get_global_id(0)]; for (int i = 0; i < 2000; i++) v = v * 0.999f + 1.0f; x[get_global_id(0)] = v; }"  # noqa: E501
-        self.kernel = pyopencl.Kernel(pyopencl.Program(self.context, source).build(), "k")
+        self.kernel = pyopencl.Kernel(built(self.context, source), "k")
+        # Behind what may be skipped: a queue that is left alive would be waited for by other tests.
+        self.queue = self.new_queue(profiling)
         self.data = pyopencl.Buffer(self.context, pyopencl.mem_flags.READ_WRITE, 4 << 14)
         self.kernel.set_args(self.data)
 

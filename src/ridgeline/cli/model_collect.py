@@ -27,6 +27,7 @@ class CollectedDocument(msgspec.Struct, frozen=True, kw_only=True, tag_field="sc
         table: the file; device: that was measured; source: with which software.
         rows: operators in it, by family.
         excluded: what was measured and left out.
+        threads: of the runtime, 0 for its own choice.
     """
 
     table: str
@@ -34,6 +35,7 @@ class CollectedDocument(msgspec.Struct, frozen=True, kw_only=True, tag_field="sc
     source: str
     rows: dict[str, int]
     excluded: tuple[Excluded, ...]
+    threads: int = 0
 
 
 @click.command()
@@ -70,7 +72,9 @@ def collect(
         kinds = found.texts("kind")
         rows = {kind: kinds.count(kind) for kind in found.kinds}
         device = found.devices[0] if found.devices else ""
-        emit_document(CollectedDocument(table=out, device=device, source=found.source, rows=rows, excluded=found.excluded))
+        emit_document(
+            CollectedDocument(table=out, device=device, source=found.source, rows=rows, excluded=found.excluded, threads=found.threads(device))
+        )
     else:
         emit_page(collected_page(found), no_colour=no_colour, as_markdown=as_markdown)
     return 0

@@ -26,7 +26,8 @@ _STATE = (
     ("--memory-clock", "memory_clock_hz", "Hz", "1.2GHz", "Clock of the memory that is set."),
     ("--power-cap", "power_cap_w", "W", "200W", "The most power that the device may take."),
     ("--temperature", "temperature_k", "K", "340K", "Of the die."),
-    ("--memory-contention", "memory_contention", "1", "30%", "Share of the memory's bandwidth that others take."),
+    ("--memory-contention", "memory_contention", "1", "30%", "Share of the memory's bandwidth that others take; what lives in caches is not slowed."),
+    ("--core-to-core", "core_to_core_s", "s", "100ns", "For a cache line between two cores of a CPU. [default: measured now of `host`]"),
     ("--dispatch", "dispatch_s", "s", "5us", "Time that the host needs to start one kernel; 0 where a recorded graph is replayed."),
 )
 _COUNTS = (
@@ -65,8 +66,9 @@ def _options() -> list[Callable[[F], F]]:
         click.option("--electricity", metavar="USD", help="Price of a kilowatt-hour, where energy is paid for apart, such as 0.30USD."),
         *(click.option(name, field, metavar=example, help=text) for name, field, _, example, text in _STATE),
         click.option(
-            "--neighbour", "neighbours", metavar="NAME:CORES:GB/s", multiple=True,
-            help="What else runs: its name, the cores it keeps busy, and what it takes of the memory alone, such as db:2:10GB/s; repeatable.",
+            "--neighbour", "neighbours", metavar="NAME:CORES:GB/s[:CACHE]", multiple=True,
+            help="What else runs: its name, the cores it keeps busy, what it takes of the memory alone, and what it fills of the shared cache, "
+            "such as db:2:10GB/s:8MiB; repeatable.",
         ),
         click.option("--tile", metavar="MxNxK", help="Tile of matrix products, such as 128x64x32."),
         click.option("--work-group", "work_group", metavar="XxYxZ", help="Threads of a work-group."),
@@ -137,9 +139,10 @@ def state_of(given: dict[str, Any]) -> SystemState | None:
 
 def _neighbour(text: str) -> Neighbour:
     parts = text.split(":")
-    if len(parts) != 3 or not parts[0]:
-        raise UsageError("a neighbour NAME:CORES:GB/s", found=repr(text), remedy="write it like db:2:10GB/s")
-    return Neighbour(name=parts[0], cores=parse(parts[1] or "0", "count"), byte_per_s=parse(parts[2] or "0", "B/s"))
+    if len(parts) not in (3, 4) or not parts[0]:
+        raise UsageError("a neighbour NAME:CORES:GB/s or NAME:CORES:GB/s:CACHE", found=repr(text), remedy="write it like db:2:10GB/s:8MiB")
+    cores, rate, cache = (part or "0" for part in (*parts[1:], "")[:3])
+    return Neighbour(name=parts[0], cores=parse(cores, "count"), byte_per_s=parse(rate, "B/s"), cache_bytes=parse(cache, "B"))
 
 
 def kernel_of(given: dict[str, Any]) -> KernelParameters | None:

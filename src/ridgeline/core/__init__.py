@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .gate import GateCheck, GateReport, GateVerdict, Predicted
     from .graph import DTYPE_BYTES, Graph, Op, Placement, Tensor, TripCount
     from .history import HistoryChange, HistoryEntry, HistoryLine, HistoryPoint, HistoryReport
-    from .latencies import LatencyTable
+    from .latencies import LatencyTable, MeasuredOn
     from .networks import RecordedNetwork, RecordedNode
     from .partitions import Partition, PartitionTable
     from .prediction import Basis, Explanation, OperatorPrediction, Prediction, PredictionReport, Sensitivity
@@ -140,7 +140,7 @@ _HOMES = {
     "gate": "GateCheck GateReport GateVerdict Predicted",
     "graph": "DTYPE_BYTES Graph Op Placement Tensor TripCount",
     "history": "HistoryChange HistoryEntry HistoryLine HistoryPoint HistoryReport",
-    "latencies": "LatencyTable",
+    "latencies": "LatencyTable MeasuredOn",
     "networks": "RecordedNetwork RecordedNode",
     "partitions": "Partition PartitionTable",
     "prediction": "Basis Explanation OperatorPrediction Prediction PredictionReport Sensitivity",
@@ -184,7 +184,7 @@ __all__ = [
     "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph", "GroundTruth", "Growth", "HistoryChange",
     "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency", "IterationReport", "KernelCounts",
     "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "MacArray",
-    "Machine", "Marks", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour", "NotComparable", "Op", "OpTable", "OperatorList",
+    "Machine", "Marks", "MeasuredOn", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour", "NotComparable", "Op", "OpTable", "OperatorList",
     "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary", "Parameter",
     "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Pause", "Placement", "PlannedOperator", "PluginError", "Port",
     "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile",

@@ -88,7 +88,8 @@ class MemoryLevel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """A fixed cost in seconds: `timer-read`, `python-call`, `dispatch` (library torch, onnxruntime, numpy), `hand-off`, `page-fault`."""
+    """A fixed cost in seconds: `timer-read`, `python-call`, `dispatch` (library torch, onnxruntime, numpy), `hand-off`, `page-fault`,
+    `core-to-core` (a cache line from one CPU to another)."""
 
     name: str
     seconds: Quantity
@@ -150,7 +151,8 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=
         max_threads_per_unit, max_groups_per_unit: threads and work-groups resident on one execution unit at most.
         memory_bytes: capacity of the device's own memory.
         clock_hz: the clock at which the ceilings hold; base_clock_hz, boost_clock_hz: guaranteed and highest, Hz.
-        power_w: design power, W. price_per_hour: of one device. All as Quantities with source and date in `origin`.
+        power_w: design power, W; least_cap_w: the lowest power cap that the board accepts, W.
+        price_per_hour: of one device. All as Quantities with source and date in `origin`.
         price_date: when the price was read, ISO 8601; empty without a price.
         ports: what can be linked to other devices and the host.
         process_nm: name of the process node, nm.
@@ -180,6 +182,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=
     base_clock_hz: Quantity | None = None
     boost_clock_hz: Quantity | None = None
     power_w: Quantity | None = None
+    least_cap_w: Quantity | None = None
     price_per_hour: Quantity | None = None
     price_date: str = ""
     ports: tuple[Port, ...] = ()

@@ -20,16 +20,32 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["LatencyTable"]
+__all__ = ["LatencyTable", "MeasuredOn"]
 
 #: Texts that are kept as codes: column → where its texts are.
 _TEXTS = {"kind": "kinds", "variant": "variants", "precision": "precisions", "device": "devices", "file": "files"}
 #: Columns that a table may have, with their units; 0 stands where a row does not say.
 _OPTIONAL = {
     "power_w": "W", "energy_j": "J", "memory_bytes": "B", "core_clock_hz": "Hz", "memory_clock_hz": "Hz", "flop": "FLOP", "bytes": "B",
-    "reuse_bytes": "B", "age_bytes": "B",
+    "reuse_bytes": "B", "age_bytes": "B", "core_to_core_s": "s",
 }  # fmt: skip
 _CODE = "<i4"
+
+
+class MeasuredOn(msgspec.Struct, frozen=True, kw_only=True):
+    """How the rows of one device were measured.
+
+    Args:
+        threads: of the runtime; 0 for its own choice, and where that is not known.
+        fingerprint: of the machine, which others of its name do not share; empty where it is not known.
+    """
+
+    threads: int = 0
+    fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threads < 2**31:
+            raise UsageError("threads of a runtime from 0", found=str(self.threads), remedy="give 0 for its own choice")
 
 
 class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.latencies/1"):
@@ -42,10 +58,11 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
         row: its number in that file, from 1, int64.
         sizes: dimension → int64, shape (n,); 0 where the kind of a row does not have the dimension.
         power_w, energy_j: mean power during the execution, and energy of one; memory_bytes: most that was in use.
-        core_clock_hz, memory_clock_hz: clocks at which it was measured.
+        core_clock_hz, memory_clock_hz: clocks at which it was measured; core_to_core_s: as of `SystemState`, at that time.
         flop, bytes: work and compulsory traffic of one execution; reuse_bytes,
             age_bytes: as of `Workload`. Of all columns that may be null, 0 stands where a row does not say.
         source: of the whole, for a person; excluded: rows that are not here, and why.
+        measured_on: device → how its rows were measured; a device of which nothing is known beside its name is missing.
 
     Raises:
         UsageError: columns of different lengths or kinds, or a code without a text.
@@ -73,8 +90,10 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
     bytes: Column | None = None
     reuse_bytes: Column | None = None
     age_bytes: Column | None = None
+    core_to_core_s: Column | None = None
     source: str = ""
     excluded: tuple[Excluded, ...] = ()
+    measured_on: dict[str, MeasuredOn] = {}
 
     def __post_init__(self) -> None:
         length = len(self.latency_s)
@@ -120,7 +139,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
 
         Args:
             latency_s: seconds, shape (n,); row: 1, 2, … if not given; sizes: dimension → shape (n,), whole numbers.
-            optional: `power_w` … `age_bytes`, shape (n,).
+            optional: `power_w` … `core_to_core_s`, shape (n,).
 
         Raises:
             UsageError: lengths that differ, sizes that are no whole numbers, or a column that a table does not have.
@@ -166,7 +185,15 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
 
     @classmethod
     def of_workloads(
-        cls, workloads: Sequence[Workload], *, latency_s: ArrayLike, device: str, file: str = "", row: ArrayLike | None = None, source: str = ""
+        cls,
+        workloads: Sequence[Workload],
+        *,
+        latency_s: ArrayLike,
+        device: str,
+        file: str = "",
+        row: ArrayLike | None = None,
+        source: str = "",
+        **optional: ArrayLike,
     ) -> LatencyTable:
         """A table of operators on one device, with the distances that they say; the variant holds the layout before it, where there is one.
 
@@ -181,6 +208,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
             variant=[f"{work.layout} {work.variant}".strip() for work in workloads], file=file, row=row, source=source,
             sizes={name: [work.sizes.get(name, 0) for work in workloads] for name in names},
             reuse_bytes=[work.reuse_bytes or 0.0 for work in workloads], age_bytes=[work.age_bytes or 0.0 for work in workloads],
+            **optional,
         )  # fmt: skip
 
     def workload(self, index: int) -> Workload:
@@ -195,6 +223,9 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
     @classmethod
     def joined(cls, tables: Sequence[LatencyTable]) -> LatencyTable:
         """The rows of all tables, one after the other; what only some of them have is 0 in the others.
+
+        Raises:
+            UsageError: rows of one device that were measured in two ways.
 
         >>> one = LatencyTable.of(latency_s=[1.0], kind="gemm", device="a", sizes={"m": [8]})
         >>> two = LatencyTable.of(latency_s=[2.0], kind="softmax", device="b", sizes={"n": [9]}, power_w=[5.0])
@@ -218,7 +249,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
             sizes={name: stacked([table.dimension(name) for table in tables], "1", "<i8") for name in dimensions},
             latency_s=stacked([table.latency_s.values for table in tables], "s", "<f8"),
             source="; ".join(dict.fromkeys(table.source for table in tables if table.source)),
-            excluded=tuple(entry for table in tables for entry in table.excluded),
+            excluded=tuple(entry for table in tables for entry in table.excluded), measured_on=_alike(tables),
         )  # fmt: skip
 
     def rows(self, chosen: NDArray[Any]) -> LatencyTable:
@@ -229,6 +260,14 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
                 changed[name] = Column(column.values[chosen], column.unit)
         sizes = {name: Column(column.values[chosen], column.unit) for name, column in self.sizes.items()}
         return msgspec.structs.replace(self, sizes=sizes, **changed)
+
+    def threads(self, device: str) -> int:
+        """Threads of the runtime, a count, that the rows of a device were measured with; 0 for its own choice, and where that is not known."""
+        return self.measured_on.get(device, MeasuredOn()).threads
+
+    def machine(self, device: str) -> str:
+        """Fingerprint of the machine that the rows of a device are of; empty where it is not known."""
+        return self.measured_on.get(device, MeasuredOn()).fingerprint
 
     def texts(self, name: str) -> list[str]:
         """The texts of `kind`, `variant`, `precision`, `device` or `file`, one a row."""
@@ -302,6 +341,25 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
         """One text of one row."""
         texts: tuple[str, ...] = getattr(self, _TEXTS[name])
         return texts[int(getattr(self, name).values[index])]
+
+
+def _alike(tables: Sequence[LatencyTable]) -> dict[str, MeasuredOn]:
+    """How each device was measured, by all tables that have rows of it."""
+    ways: dict[str, list[MeasuredOn]] = {}
+    for table in tables:
+        for name in {table.devices[code] for code in table.device.values.tolist()}:
+            ways.setdefault(name, []).append(table.measured_on.get(name, MeasuredOn()))
+    found = {name: _one(name, own) for name, own in sorted(ways.items())}
+    return {name: way for name, way in found.items() if way != MeasuredOn()}
+
+
+def _one(device: str, ways: Sequence[MeasuredOn]) -> MeasuredOn:
+    """What all of them are; a machine that is not said may be any."""
+    threads, machines = {way.threads for way in ways}, {way.fingerprint for way in ways if way.fingerprint}
+    for what, found in (("with one number of threads", sorted(map(str, threads))), ("on one machine", sorted(machines))):
+        if len(found) > 1:
+            raise UsageError(f"rows of {device} that were measured {what}", found=" and ".join(found), remedy="train a model of each table")
+    return MeasuredOn(threads=threads.pop(), fingerprint=machines.pop() if machines else "")
 
 
 def _place(file: str, row: int) -> str:

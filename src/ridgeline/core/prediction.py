@@ -94,7 +94,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         cost_per_million: price of a million items, in `currency` at the prices of `price_date`.
         basis: how the latency came about.
         data_version: of the measurements that the model was trained or calibrated on, and of the model.
-        out_of_range: reasons why the query lies outside what the model knows; empty when inside.
+        out_of_range: reasons why the query lies outside what the model knows; empty when inside. `out_of_range_codes`: a code of each,
+            in that order, which stays the same when its words get better.
         bound: what limits the latency; operators: its parts.
         runtime: that is taken to run it; unknown: field → why it is null.
         explanation: where it was asked for.
@@ -128,6 +129,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     basis: Basis = "analytic"
     data_version: str = ""
     out_of_range: tuple[str, ...] = ()
+    out_of_range_codes: tuple[str, ...] = ()
     bound: str = ""
     operators: tuple[OperatorPrediction, ...] = ()
     runtime: str = ""

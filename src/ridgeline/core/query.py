@@ -18,17 +18,19 @@ __all__ = ["KernelParameters", "Neighbour", "OperatorList", "PlannedOperator", "
 
 #: What is larger is no size of anything that exists, and products of a few of them still fit a float.
 _MOST = 2**53
+_LARGEST = "less than 2⁵³, about 9e15"
 
 
 def _positive(owner: object, *names: str) -> None:
     for name in names:
         value: Any = getattr(owner, name)
         if value is not None and not (math.isfinite(value) and 0 < value < _MOST):
-            _refuse(owner, name, value, "a positive number")
+            _refuse(owner, name, value, _LARGEST if value >= _MOST else "a positive number")
 
 
 def _refuse(owner: object, name: str, value: Any, wanted: str) -> None:
-    raise UsageError(f"{type(owner).__name__}.{name} to be {wanted}", found=repr(value), remedy="leave it out where it is not known")
+    remedy = "check its unit and its digits" if wanted is _LARGEST else "leave it out where it is not known"
+    raise UsageError(f"{type(owner).__name__}.{name} to be {wanted}", found=repr(value), remedy=remedy)
 
 
 class KernelParameters(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +106,8 @@ class SystemState(msgspec.Struct, frozen=True, kw_only=True):
         threads: cores that the work may use.
         dispatch_s: time under which the host cannot issue one kernel; 0 where kernels are replayed from a recorded graph. It belongs to host and
             software: no data sheet of an accelerator says it.
+        core_to_core_s: time for a cache line to pass between two cores of a CPU; where a host moves a virtual machine's CPUs, it changes by the
+            minute.
     """
 
     neighbours: tuple[Neighbour, ...] = ()
@@ -114,9 +118,10 @@ class SystemState(msgspec.Struct, frozen=True, kw_only=True):
     temperature_k: float | None = None
     threads: int | None = None
     dispatch_s: float | None = None
+    core_to_core_s: float | None = None
 
     def __post_init__(self) -> None:
-        _positive(self, "core_clock_hz", "memory_clock_hz", "power_cap_w", "temperature_k", "threads")
+        _positive(self, "core_clock_hz", "memory_clock_hz", "power_cap_w", "temperature_k", "threads", "core_to_core_s")
         if not 0 <= self.memory_contention < 1:
             _refuse(self, "memory_contention", self.memory_contention, "a share in [0, 1)")
         if self.dispatch_s is not None and not 0 <= self.dispatch_s < _MOST:
@@ -175,7 +180,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
             _refuse(self, "sizes", self.sizes, "at least one dimension")
         for name, size in self.sizes.items():
             if not 0 < size < _MOST:
-                _refuse(self, f"sizes[{name!r}]", size, "a positive whole number")
+                _refuse(self, f"sizes[{name!r}]", size, _LARGEST if size >= _MOST else "a positive whole number")
 
 
 class PlannedOperator(msgspec.Struct, frozen=True, kw_only=True):

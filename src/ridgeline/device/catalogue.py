@@ -29,16 +29,19 @@ def broken() -> tuple[PluginError, ...]:
 def find(name: str) -> Device:
     """The device of that name; case, blanks and dashes do not matter, and words that fit only one device are enough.
 
+    A part of a word fits nothing: an L40 is no L40S. Words may be written as one, as in `rtx4090`.
+
     Raises:
         UsageError: none fits, or several do; names the near ones.
 
-    >>> find("h200").name
-    'NVIDIA H200 SXM 141GB'
+    >>> find("h200").name, find("rtx4090").name
+    ('NVIDIA H200 SXM 141GB', 'NVIDIA GeForce RTX 4090')
     """
     devices = catalogue()
     wanted = _words(name)
     whole = [device for device in devices if _words(device.name) == wanted]
     fitting = whole or [device for device in devices if wanted and set(wanted) <= set(_words(device.name))]
+    fitting = fitting or [device for device in devices if wanted and _as_one("".join(wanted), _words(device.name))]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
@@ -104,15 +107,22 @@ def _words(name: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\W_]+", name.casefold()))
 
 
+def _as_one(text: str, words: tuple[str, ...]) -> bool:
+    """Whether the text is some of the words, which follow one another, without blanks between."""
+    return any("".join(words[start:end]) == text for start in range(len(words)) for end in range(start + 1, len(words) + 1))
+
+
 def _near(name: str, devices: tuple[Device, ...]) -> list[Device]:
-    """Devices whose name looks like the one asked for, or else all."""
+    """Devices with a word that looks like one of those asked for, the most alike in all words first; or else all."""
+    wanted = _words(name[:200])
 
-    def likeness(device: Device) -> float:
-        pairs = [difflib.SequenceMatcher(None, mine, theirs).ratio() for mine in _words(name[:200]) for theirs in _words(device.name)]
-        return max(pairs, default=0.0)
+    def alike(device: Device) -> list[float]:
+        theirs = _words(device.name)
+        return [max(difflib.SequenceMatcher(None, mine, each).ratio() for each in theirs) for mine in wanted]
 
-    ranked = sorted(devices, key=likeness, reverse=True)
-    return [device for device in ranked if likeness(device) > 0.6][:5] or ranked
+    found = {device.name: alike(device) for device in devices}
+    ranked = sorted(devices, key=lambda device: -sum(found[device.name]))
+    return [device for device in ranked if max(found[device.name], default=0.0) > 0.6][:5] or ranked
 
 
 def _listed(devices: list[Device]) -> str:

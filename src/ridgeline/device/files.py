@@ -41,6 +41,7 @@ _EXACT = (
     ("base_clock", "base_clock_hz", "Hz"),
     ("boost_clock", "boost_clock_hz", "Hz"),
     ("power", "power_w", "W"),
+    ("least_cap", "least_cap_w", "W"),
 )
 
 

@@ -148,6 +148,7 @@ class DeviceFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     base_clock: Number | None = None
     boost_clock: Number | None = None
     power: Number | None = None
+    least_cap: Number | None = None
     process: Number | None = None
     price: Price | None = None
     notes: list[str] = []

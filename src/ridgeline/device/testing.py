@@ -78,7 +78,7 @@ class DeviceConformance:
 
 def quantities(device: Device) -> tuple[Quantity, ...]:
     """Every quantity that a device carries."""
-    single = (device.clock_hz, device.base_clock_hz, device.boost_clock_hz, device.power_w, device.price_per_hour)
+    single = (device.clock_hz, device.base_clock_hz, device.boost_clock_hz, device.power_w, device.least_cap_w, device.price_per_hour)
     return (
         *(ceiling.rate for ceiling in (*device.ceilings, *device.sparse)),
         *(port.bandwidth for port in device.ports),

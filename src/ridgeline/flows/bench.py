@@ -12,7 +12,7 @@ import msgspec
 
 from ridgeline.core import Benchmark, BenchReport, Caution, UsageError
 from ridgeline.diagnosis.benched import bench_report
-from ridgeline.machine import read_machine
+from ridgeline.machine import ClockWatch, read_machine
 from ridgeline.measurement.bench import BenchPlan, Version, run_benchmarks
 from ridgeline.targets import TargetSpec, parse_target
 
@@ -26,6 +26,8 @@ __all__ = ["bench"]
 
 Report = Callable[[str, float | None], None]
 DEFAULT_BUDGET_S = 10.0
+#: CPUs that others keep busy; below it the kernel's own work looks the same.
+_OTHER_CPUS = 0.1
 
 
 def bench(
@@ -130,6 +132,8 @@ def _measured(version: Version, plan: BenchPlan, seed: int, record: BenchRecord,
             earlier.refuse_other(found.target)
         record.keep(found)
 
+    watch = ClockWatch()
+    watch.start()
     try:
         (found,) = run_benchmarks([version], left, report=report, keep=keep, seed=seed + (earlier.processes if earlier else 0))
     except KeyboardInterrupt:
@@ -137,7 +141,18 @@ def _measured(version: Version, plan: BenchPlan, seed: int, record: BenchRecord,
         raise
     if earlier is not None:
         earlier.refuse_other(found.target)
-    return found
+    return _beside(found, watch.stop().other_load)
+
+
+def _beside(found: Benchmark, load: float | None) -> Benchmark:
+    """The benchmark, with a word where other programs kept CPUs busy while it ran."""
+    if load is None or load < _OTHER_CPUS:
+        return found
+    caution = Caution(
+        code="interference", message=f"other programs kept {load:.1f} CPUs busy while this ran, in the mean",
+        effect="calls may have waited for a CPU, a cache or the memory; the spread between processes holds some of it",
+    )  # fmt: skip
+    return msgspec.structs.replace(found, cautions=(*found.cautions, caution))
 
 
 def _measured_here(

@@ -24,6 +24,7 @@ from .modelling.pairs import pairs_of_notebook
 __all__ = ["calibrate", "ledger_file"]
 
 Report = Callable[[str, float | None], None]
+_PAIRS = "a file with a pair of predicted_s and actual_s on each line"
 
 
 def calibrate(
@@ -52,7 +53,7 @@ def calibrate(
     files, last = ledger.files, ledger.last_run
     if pairs is not None:
         say(f"reading {pairs}", None)
-        lines = [line for line in Source(pairs).data.split(b"\n") if line.strip()]
+        lines = _lines(pairs)
         before, files = taken_in(ledger, lines)
         taken += [_pair(line, before + number, pairs) for number, line in enumerate(lines[before:], 1)]
     if from_notebook:
@@ -64,9 +65,20 @@ def calibrate(
     return said
 
 
+def _lines(file: str | Path) -> list[bytes]:
+    try:
+        data = Source(file).data
+    except ReadError as error:
+        raise ReadError(_PAIRS, found=error.found, remedy="name a file of pairs, or leave --pairs out to see what is kept") from error
+    lines = [line for line in data.split(b"\n") if line.strip()]
+    if not lines:
+        raise ReadError(_PAIRS, found=f"{file}, in which all lines are blank", remedy="write a line for each run, or leave --pairs out")
+    return lines
+
+
 def _pair(line: bytes, number: int, file: str | Path) -> Pair:
     try:
         return msgspec.json.decode(line, type=Pair)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, RidgelineError) as error:
         what = f"{file} line {number}: {error}"
-        raise ReadError("a pair with predicted_s and actual_s on each line", found=what, remedy="mend or remove the line") from error
+        raise ReadError(_PAIRS, found=what, remedy="mend or remove the line") from error

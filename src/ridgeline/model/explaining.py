@@ -8,7 +8,7 @@ correction that was trained on what machines are says nothing of what they might
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -27,6 +27,8 @@ __all__ = ["explained"]
 _STEP = 0.1
 #: So much better that what remains is everything else.
 _FREE = 1e4
+#: What products in fp32 may be computed in without anything being converted.
+_AS_IT_IS: dict[str, tuple[Precision, ...]] = {"fp32": ("tf32",)}
 _NARROWER: dict[str, tuple[Precision, ...]] = {
     "fp64": ("fp32",), "fp32": ("fp16", "bf16", "int8"), "tf32": ("fp16", "bf16", "int8"), "bf16": ("fp8", "int8"), "fp16": ("fp8", "int8"),
     "fp8": ("fp4",), "int8": ("int4",),
@@ -136,11 +138,12 @@ def _dispatch(case: _Case, factor: float) -> _Case:
     """An operator's start, and of an accelerator's host a launch; better is less."""
     under = case.roofs()
     own = Quantity.exact(under.dispatch_s * factor, "s", source="assumed")
-    hop = Quantity.exact(under.hop_s * factor, "s", source="assumed")
-    costs = (Cost(name="dispatch", seconds=own, library=case.plan.runtime), Cost(name="barrier-hop", seconds=hop), *case.device.costs)
+    hop = Quantity.exact(under.core_to_core_s * factor, "s", source="assumed")
+    costs = (Cost(name="dispatch", seconds=own, library=case.plan.runtime), Cost(name="core-to-core", seconds=hop), *case.device.costs)
     state = case.question.state or SystemState()
     host = state.dispatch_s if state.dispatch_s is not None else assumed().launch_s.get(case.plan.runtime, 0.0) if under.kind == "gpu" else None
-    state = msgspec.structs.replace(state, dispatch_s=None if host is None else host * factor)
+    apart = None if state.core_to_core_s is None else state.core_to_core_s * factor
+    state = msgspec.structs.replace(state, dispatch_s=None if host is None else host * factor, core_to_core_s=apart)
     return case._replace(device=msgspec.structs.replace(case.device, costs=costs), question=case.question._replace(state=state))
 
 
@@ -155,7 +158,7 @@ def _sensitivities(case: _Case, base: Prediction) -> tuple[Sensitivity, ...]:
     ]  # fmt: skip
     now = base.latency_s.value
     found = [_one(name, change, rises, case, now) for name, change, rises in changes]
-    found += [each for each in (_batch(case, now), _precision(case, base)) if each is not None]
+    found += [each for each in (_batch(case, now), *(_precision(case, base, table) for table in (_AS_IT_IS, _NARROWER))) if each is not None]
     return tuple(sorted(found, key=lambda each: -abs(each.elasticity if each.elasticity is not None else math.log(each.speedup))))
 
 
@@ -179,11 +182,11 @@ def _batch(case: _Case, now: float) -> Sensitivity | None:
     )
 
 
-def _precision(case: _Case, base: Prediction) -> Sensitivity | None:
-    """The next narrower format that the device states a peak of."""
+def _precision(case: _Case, base: Prediction, formats: Mapping[str, tuple[Precision, ...]]) -> Sensitivity | None:
+    """The first of the formats after the present one that the device states a peak of."""
     stated = {each.precision for each in case.device.ceilings if each.engine == "fma"}
     mine, now = base.precision, base.latency_s.value
-    narrower = next((each for each in _NARROWER.get(mine, ()) if each in stated), None)
+    narrower = next((each for each in formats.get(mine, ()) if each in stated), None)
     if narrower is None:
         return None
     try:

@@ -71,12 +71,12 @@ def _rows(s: Sizes) -> Demand:
 def _reduction(s: Sizes) -> Demand:
     """`rows` results of `columns` elements each, which lie `inner` elements apart."""
     elements = s["rows"] * s["columns"]
-    return Demand(elements, elements, np.zeros_like(elements), s["rows"])
+    return Demand(elements, elements, np.zeros(elements.shape), s["rows"])
 
 
 def _pooling(s: Sizes) -> Demand:
     out = s["n"] * s["c"] * s["p"] * s["q"]
-    return Demand(out * s["r"] * s["s"], s["n"] * s["c"] * s["h"] * s["w"], np.zeros_like(out), out)
+    return Demand(out * s["r"] * s["s"], s["n"] * s["c"] * s["h"] * s["w"], np.zeros(out.shape), out)
 
 
 def _copy(s: Sizes) -> Demand:
@@ -85,14 +85,14 @@ def _copy(s: Sizes) -> Demand:
     A transposition of `axes` axes, after those that stay together count as one: the fastest of the result has `rows`, the fastest of the operand
     `columns` runs.
     """
-    zero = np.zeros_like(s["elements"])
+    zero = np.zeros(s["elements"].shape)
     return Demand(zero, s["elements"], zero, s["elements"])
 
 
 def _gather(s: Sizes) -> Demand:
     out = s["indices"] * s["width"]
     # An index is read for each row; of the table only what is taken.
-    return Demand(np.zeros_like(out), s["indices"], np.minimum(out, s["rows"] * s["width"]), out)
+    return Demand(np.zeros(out.shape), s["indices"], np.minimum(out, s["rows"] * s["width"]), out)
 
 
 def _attention(s: Sizes) -> Demand:
@@ -138,12 +138,12 @@ def _recurrent(s: Sizes) -> Demand:
 
 def _call(s: Sizes) -> Demand:
     """One call of a graph and `nodes` operators in it that do nothing: what a runtime takes besides its operators' work."""
-    zero = np.zeros_like(s["nodes"])
+    zero = np.zeros(s["nodes"].shape)
     return Demand(zero, zero, zero, zero)
 
 
 def _collective(s: Sizes) -> Demand:
-    zero = np.zeros_like(s["elements"])
+    zero = np.zeros(s["elements"].shape)
     return Demand(zero, s["elements"], zero, s["elements"])
 
 
@@ -183,16 +183,33 @@ def sizes_of(kind: str, sizes: Mapping[str, object]) -> dict[str, Floats]:
         raise UsageError(f"the sizes of {kind}: {known}", found=found, remedy="name each of its sizes once")
     given = {name: np.asarray(value, np.float64) for name, value in sizes.items()}
     for name, values in given.items():
-        wrong = ~(np.isfinite(values) & (values >= (0 if name in family.defaults and family.defaults[name] == 0 else 1)))
-        if wrong.any():
-            found = f"{values.ravel()[int(np.argmax(wrong))]} at {int(np.argmax(wrong))}"
-            raise UsageError(f"{name} of {kind} to be a positive whole number", found=found, remedy="leave such operators out")
-    arrays = np.broadcast_arrays(*(given.get(name, np.float64(default)) for name, default in _all(family)))
-    return dict(zip((name for name, _ in _all(family)), arrays, strict=True))
+        least = 0.0 if family.defaults.get(name) == 0 else 1.0
+        if not _within(values, least):
+            wrong = int(np.argmax(~(np.isfinite(values) & (values >= least))))
+            raise UsageError(
+                f"{name} of {kind} to be a positive whole number", found=f"{values.ravel()[wrong]} at {wrong}", remedy="leave such operators out"
+            )
+    return _filled_up(family, given)
 
 
-def _all(family: Family) -> list[tuple[str, float]]:
-    return [*((name, 1.0) for name in family.sizes), *family.defaults.items()]
+def _within(values: Floats, least: float) -> bool:
+    if values.size == 1:  # one operator does not wait for reductions of arrays
+        return least <= values.item() < np.inf
+    # A NaN is in minimum and maximum, and every comparison with it is false.
+    return not values.size or bool(values.min() >= least and values.max() < np.inf)
+
+
+def _filled_up(family: Family, given: Mapping[str, Floats]) -> dict[str, Floats]:
+    """All sizes of a family in its order, those that are not given at their default, of one shape."""
+    shapes = {values.shape for values in given.values()}
+    if len(shapes) == 1:
+        shape = shapes.pop()
+        return {name: given[name] for name in family.sizes} | {
+            name: given[name] if name in given else np.full(shape, default) for name, default in family.defaults.items()
+        }
+    names = (*family.sizes, *family.defaults)
+    arrays = np.broadcast_arrays(*(given.get(name, np.float64(family.defaults.get(name, 1.0))) for name in names))
+    return dict(zip(names, arrays, strict=True))
 
 
 def demand(kind: str, sizes: Mapping[str, object]) -> Demand:

@@ -20,7 +20,9 @@ def collected_page(table: LatencyTable) -> Page:
         left = tuple(Item(title=f"{each.events} rows: {each.reason}, first {each.first}") for each in table.excluded)
         sections.append(Section(title="Left out", blocks=(Items(items=left),)))
     device = table.devices[0] if table.devices else "no device"
-    headline = f"{len(table)} operators measured on {device}; `ridgeline model train` learns from them"
+    threads = table.threads(device)
+    way = f" with threads: {threads}" if threads else ""
+    headline = f"{len(table)} operators measured on {device}{way}; `ridgeline model train` learns from them"
     return Page(title="ridgeline model collect", headline=headline, tone="plain" if len(table) else "unsure", sections=tuple(sections))
 
 

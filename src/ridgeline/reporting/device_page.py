@@ -89,6 +89,7 @@ def _head(device: Device) -> Pairs:
             Pair(label="generation", cell=words(device.architecture, _ABSENT)),
             *(_sourced(name, value) for name, value in clocks),
             _sourced("power", device.power_w),
+            *((_sourced("lowest power cap", device.least_cap_w),) if device.least_cap_w is not None else ()),
             _sourced("price an hour", device.price_per_hour),
             Pair(label="memory", cell=number(device.memory_bytes, "B", reason=_ABSENT)),
             Pair(label="dated", cell=words(device.probed_at, "not dated")),

@@ -6,6 +6,7 @@ The headline says the worst family beside the mean: a mean alone never stands th
 from __future__ import annotations
 
 from ridgeline.core.units import format_share
+from ridgeline.model.operators.identity import MeasuredDevice
 from ridgeline.model.operators.model import Card, FamilyCard, OperatorModel
 
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, count, missing, share, words
@@ -77,9 +78,16 @@ def _percent(value: float) -> str:
 def _devices(model: OperatorModel) -> Table:
     columns = (
         Column(title="device", flexible=True, weight=20), Column(title="kind", weight=10), Column(title="rows", right=True, weight=15),
+        Column(title="threads", right=True, weight=9),
     )  # fmt: skip
-    rows = tuple((words(each.name), words(each.kind), count(each.rows)) for _, each in sorted(model.devices.items()))
+    rows = tuple((words(each.name), words(each.kind), count(each.rows), _threads(each)) for _, each in sorted(model.devices.items()))
     return Table(caption="devices that were measured", columns=columns, rows=rows)
+
+
+def _threads(device: MeasuredDevice) -> Cell:
+    if device.kind != "cpu":
+        return missing("no CPU")
+    return count(device.threads) if device.threads else words("as the runtime takes by itself")
 
 
 def _left(card: Card) -> Items | None:

@@ -22,7 +22,10 @@ _NO_REASON = "not known"
 def prediction_page(report: PredictionReport, *, most: int = MOST_OPERATORS) -> Page:
     """What a model takes on devices; `most`: operators of each that are shown."""
     found = report.predictions
-    sections = [Section(title="Devices", blocks=(_devices(report),)), Section(title="Where the time goes", blocks=(_split(report), _rates(report)))]
+    sections = [
+        Section(title="Devices", blocks=(_devices(report), *_apart(report))),
+        Section(title="Where the time goes", blocks=(_split(report), _rates(report))),
+    ]
     detailed = found if len(found) <= _MOST_DETAILED else ()
     sections += [Section(title=f"Operators on {_case(each, report)}", blocks=(_operators(each, most),)) for each in detailed]
     sections += [Section(title=f"Why, on {_case(each, report)}", blocks=_explanation(each)) for each in found if each.explanation is not None]
@@ -82,6 +85,15 @@ def _devices(report: PredictionReport) -> Table:
     )  # fmt: skip
     rows = tuple(_device_row(each, _case(each, report)) for each in report.predictions)
     return Table(caption="one call on each device; brackets are the interval", columns=columns, rows=rows)
+
+
+def _apart(report: PredictionReport) -> tuple[Pairs, ...]:
+    """How far apart the cores of a CPU are taken to be, where it was measured or set: on a virtual machine another minute may have another time."""
+    rows = [
+        Pair(label="core to core", cell=number(each.state.core_to_core_s, "s"), note=f"a cache line between two cores of {_case(each, report)}")
+        for each in report.predictions if each.state is not None and each.state.core_to_core_s is not None
+    ]  # fmt: skip
+    return (Pairs(rows=tuple(rows)),) if rows else ()
 
 
 def _device_row(each: Prediction, case: str) -> tuple[Cell, ...]:

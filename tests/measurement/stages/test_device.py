@@ -16,6 +16,7 @@ from ridgeline.measurement.stages.device import DeviceTimes
 from ridgeline.measurement.stages.recorder import recording
 from ridgeline.measurement.stages.table import table_of
 from ridgeline.targets.synchronise.clocks import OpenClClock
+from support.opencl import built
 
 
 class FakeDevice:
@@ -292,10 +293,10 @@ def test_opencl_events_on_a_profiling_queue():
     if not platforms:
         pytest.skip("no OpenCL platform")
     context = pyopencl.Context(devices=platforms[0].get_devices())
-    queue = pyopencl.CommandQueue(context, properties=pyopencl.command_queue_properties.PROFILING_ENABLE)
     source = """__kernel void spin(__global float *a) {
         int i = get_global_id(0); float x = a[i]; for (int k = 0; k < 2000; k++) x = x * 1.0001f + 0.5f; a[i] = x; }"""
-    program = pyopencl.Program(context, source).build()
+    program = built(context, source)
+    queue = pyopencl.CommandQueue(context, properties=pyopencl.command_queue_properties.PROFILING_ENABLE)
     data = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE | pyopencl.mem_flags.COPY_HOST_PTR, hostbuf=np.ones(1 << 16, np.float32))
     kernel = program.spin
     kernel(queue, (1 << 16,), None, data).wait()

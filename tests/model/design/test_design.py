@@ -39,7 +39,7 @@ def test_nothing_is_asked_that_takes_too_long() -> None:
     for _, work in itertools.islice(first(2), 3000):
         needs = demand(work.kind, work.sizes)
         assert float(needs.flop) < 2.5e9
-        assert float(needs.weights) < 3e7
+        assert float(needs.weights) < 1.1e8, "as many as the largest layer of a usual network, VGG's first product"
         assert float(needs.inputs) < 8e6
 
 

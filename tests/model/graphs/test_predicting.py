@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ridgeline.core import (
+    Cost,
     Device,
     Graph,
     Neighbour,
@@ -158,12 +159,94 @@ def test_a_precision_that_is_asked_for_halves_the_bytes_and_is_said() -> None:
     assert any("converted to fp16" in reason for reason in narrow.out_of_range)
 
 
+def test_fp32_says_where_tf32_would_be_faster() -> None:
+    """156 TFLOP/s in TF32 and 19.49 in fp32 on the data sheet of the A100: eight times, for products alone, and only where they are in fp32."""
+
+    def said(device: str, kind: str = "MatMul", precision: Precision | None = None) -> list[str]:
+        plan = plan_of_graph(chain(3, rows=512, columns=512, kind=kind), "torch", batch=1)
+        found = predicted(plan, find(device), Question(precision=precision))
+        return [reason for reason in found.out_of_range if "TF32" in reason]
+
+    (reason,) = said("a100 sxm 80gb")
+    assert "is 8 times as high" in reason
+    assert "--precision tf32" in reason
+    assert (
+        said("a100 sxm 80gb", "MatMul", "tf32") == said("a100 sxm 80gb", "MatMul", "fp16") == said("a100 sxm 80gb", "Relu") == said("v100 pcie") == []
+    )
+
+
 def test_a_device_of_whole_numbers_runs_the_model_converted_and_says_so() -> None:
     found = predicted(plan_of_graph(chain(3), "npu", batch=1), find("hailo-8l"))
     assert found.precision == "int8"
     assert any("does not compute in fp32" in reason for reason in found.out_of_range)
     with pytest.raises(OutOfRange, match="fp32"):
         predicted(plan_of_graph(chain(3), "npu", batch=1), find("hailo-8l"), Question(precision="fp32"))
+
+
+def of_products(device: Device, precision: Precision) -> Prediction:
+    plan = plan_of_graph(chain(4, rows=512, columns=512), "onnxruntime", block=0, batch=1)
+    return predicted(plan, device, Question(precision=precision))
+
+
+def with_peak(device: Device, precision: Precision, factor: float) -> Device:
+    """The device with a peak in another format, so many times that of fp32."""
+    own = [each for each in device.ceilings if each.engine == "fma" and each.precision == "fp32"]
+    more = tuple(
+        msgspec.structs.replace(each, precision=precision, rate=Quantity.exact(factor * each.rate.value, "FLOP/s", source="measured")) for each in own
+    )
+    return msgspec.structs.replace(device, ceilings=(*device.ceilings, *more))
+
+
+def test_a_processor_of_unknown_instructions_multiplies_eight_bits_as_fp32() -> None:
+    """Neither four times as fast, nor as fast as in a format that it does state; a quarter of the time is the lower end."""
+    wide, whole = of_products(cpu(), "fp32"), of_products(cpu(), "int8")
+    assert wide.compute_s is not None
+    assert whole.compute_s is not None
+    assert whole.compute_s.value == pytest.approx(wide.compute_s.value, rel=1e-6)
+    assert of_products(with_peak(cpu(), "bf16", 2.0), "int8").compute_s.value == pytest.approx(wide.compute_s.value, rel=1e-6)  # type: ignore[union-attr]
+    assert any("no peak in int8 is known" in reason for reason in whole.out_of_range)
+    assert any("whether made up has instructions for eight bits is not known" in reason for reason in whole.out_of_range)
+    assert whole.latency_s.low < 0.3 * wide.latency_s.low
+    assert whole.latency_s.high > 0.9 * wide.latency_s.high
+
+
+def test_eight_bits_at_their_ceiling_may_still_run_as_fp32() -> None:
+    """What a probe found four times as fast is not taken whole: onnxruntime's products reached 0.61 to 0.85 of the ratio (docs/int8.md)."""
+    wide, whole = of_products(cpu(), "fp32"), of_products(with_peak(cpu(), "int8", 4.0), "int8")
+    assert 2.4 < wide.latency_s.value / whole.latency_s.value < 3.4
+    assert whole.latency_s.high > 0.9 * wide.latency_s.high
+    assert any("which kernels use the instructions of made up for eight bits is not known" in reason for reason in whole.out_of_range)
+
+
+@pytest.mark.parametrize("precision", ["int8", "bf16"])
+def test_functions_in_narrow_formats_run_in_fp32_lanes(precision: Precision) -> None:
+    work = Workload(kind="elementwise", sizes={"elements": 10_000}, variant="Erf")
+    narrow = msgspec.structs.replace(work, precision=precision)
+    device = with_peak(cpu(), precision, 4.0)
+    assert estimates([narrow], device).compute_s[0] == estimates([work], device).compute_s[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "neighbour", "said"),
+    [
+        (64, None, "nothing of a call comes from DRAM, all of it lives in caches: contention there changes nothing"),
+        (4096, None, "contention is of DRAM alone: how much neighbours fill of a shared cache is not given"),
+        (64, Neighbour(name="db", byte_per_s=1e9), "all of it lives in caches"),
+        (64, Neighbour(name="db", byte_per_s=1e9, cache_bytes=1.0), "nothing of a call comes from DRAM: contention there changes nothing"),
+        (64, Neighbour(name="db", byte_per_s=1e9, cache_bytes=1e6), ""),
+        (64, Neighbour(name="db", cores=0.5), ""),
+    ],
+)
+def test_contention_of_memory_says_what_it_does_not_slow(rows: int, neighbour: Neighbour | None, said: str) -> None:
+    """A product of 64 rows fits the second level, until a neighbour fills that: then it comes from memory, and is slowed."""
+    plan = plan_of_graph(chain(1, rows=rows, columns=256), "torch", batch=1)
+    state = SystemState(memory_contention=0.5) if neighbour is None else SystemState(neighbours=(neighbour,))
+    found = predicted(plan, cpu(), Question(state=state))
+    told = [reason for reason in found.out_of_range if "contention" in reason]
+    assert len(told) == bool(said)
+    assert all(said in reason for reason in told)
+    alone = predicted(plan, cpu()).memory_s["DRAM"].value
+    assert (found.memory_s["DRAM"].value > alone) is (rows > 64 or (neighbour is not None and neighbour.cache_bytes == 1e6))
 
 
 # ── state, host, money ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -297,14 +380,15 @@ def test_repeats_are_as_many_operators_with_data_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "work",
+    ("work", "said"),
     [
-        Workload(kind="moe", sizes={"tokens": 1, "hidden": 64, "inner": 64, "experts": 2, "active": 3}),
-        Workload(kind="attention", sizes={"heads": 8, "kv_heads": 16, "queries": 1, "keys": 64, "head_size": 64}),
+        (Workload(kind="moe", sizes={"tokens": 1, "hidden": 64, "inner": 64, "experts": 2, "active": 3}), "at most its 2 experts"),
+        (Workload(kind="attention", sizes={"heads": 8, "kv_heads": 16, "queries": 1, "keys": 64, "head_size": 64}), "at most its 8 heads"),
+        (Workload(kind="attention", sizes={"heads": 32, "kv_heads": 7, "queries": 1, "keys": 64, "head_size": 64}), "found: 32 heads for 7 kv_heads"),
     ],
-)
-def test_a_part_that_is_more_than_the_whole_is_refused(work: Workload) -> None:
-    with pytest.raises(UsageError, match="at most its"):
+)  # fmt: skip
+def test_parts_that_do_not_fit_the_whole_are_refused(work: Workload, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
         plan_of_list(OperatorList(name="wrong", operators=(PlannedOperator(name="layer", workload=work),)))
 
 
@@ -325,8 +409,11 @@ class Twice:
     data_version = "rows 7"
     level = 0.9
 
-    def __init__(self, log: float = np.log(2.0), basis: Basis = "learned") -> None:
-        self.log, self.basis = log, basis
+    def __init__(self, log: float = np.log(2.0), basis: Basis = "learned", measured_threads: int = 0) -> None:
+        self.log, self.basis, self.measured_threads = log, basis, measured_threads
+
+    def threads(self, device: Device) -> int:
+        return self.measured_threads
 
     def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Answer:
         one = np.ones(len(workloads))
@@ -403,6 +490,42 @@ def test_a_state_that_was_not_measured_is_no_interpolation(state: SystemState, w
     assert found.basis == "learned"
     assert any(word in reason for reason in found.out_of_range)
     assert of_chain(device=cpu(threads=2), question=Question(state=SystemState(threads=2)), known=known).basis == "interpolated"
+
+
+def test_what_a_probe_saw_of_the_state_is_in_the_answer() -> None:
+    """How far apart the cores are now: the same question another minute may have another answer."""
+    cost = Cost(name="core-to-core", seconds=Quantity.exact(2e-7, "s", source="measured"))
+    probed = msgspec.structs.replace(cpu(threads=2), costs=(*cpu().costs, cost))
+    found = of_chain(device=probed)
+    assert found.state == SystemState(core_to_core_s=2e-7)
+    set_ = of_chain(device=probed, question=Question(state=SystemState(threads=2, core_to_core_s=4e-8)))
+    assert set_.state == SystemState(threads=2, core_to_core_s=4e-8)
+    assert set_.latency_s.value < found.latency_s.value
+    assert of_chain(device=cpu(threads=2)).state is None
+
+
+@pytest.mark.parametrize(
+    ("measured", "asked", "alike"), [(1, None, False), (1, 1, True), (1, 2, False), (2, None, True), (2, 1, False), (0, 2, True), (9, None, True)]
+)
+def test_a_model_of_other_threads_is_no_interpolation(measured: int, asked: int | None, alike: bool) -> None:
+    """On two processors: without a word only with as many threads as were measured, of which none beyond the processors count."""
+    known = Knowledge(operators=Twice(basis="interpolated", measured_threads=measured))
+    question = None if asked is None else Question(state=SystemState(threads=asked))
+    found = of_chain(device=cpu(threads=2), question=question, known=known)
+    assert found.basis == ("interpolated" if alike else "learned")
+    assert any("was measured with threads" in reason for reason in found.out_of_range) is not alike
+
+
+@pytest.mark.parametrize(("count", "made"), [(2.0**62, True), (2.0**62, False), (2.0**53, False)])
+def test_a_loop_that_never_ends_is_refused_by_its_name(count: float, made: bool) -> None:
+    graph = chain(2)
+    endless = msgspec.structs.replace(graph.ops[1], trips=TripCount(count=count, known="exact"))
+    graph = msgspec.structs.replace(graph, ops=(graph.ops[0], endless))
+    with pytest.raises(OutOfRange, match=r"fewer than 2⁵³ times in a call; found: MatMul_1, which runs \d\.\d+e\+1[58] times"):
+        plan_of_graph(graph, "onnxruntime", made=made, batch=1)
+    often = msgspec.structs.replace(endless, trips=TripCount(count=1e6, known="exact"))
+    plan = plan_of_graph(msgspec.structs.replace(graph, ops=(graph.ops[0], often)), "onnxruntime", made=made, batch=1)
+    assert predicted(plan, cpu()).latency_s.value > 1.0
 
 
 def test_the_call_of_a_runtime_is_counted_once() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ridgeline.core import Sparsity, UsageError, Workload
+from ridgeline.core import Column, Device, MeasuredOn, Quantity, Sparsity, SystemState, UsageError, Workload
 from ridgeline.core.documents import encode
 from ridgeline.device import find
 from ridgeline.model.operators.estimates import estimates
@@ -91,6 +91,54 @@ def test_a_training_of_something_else_is_not_taken_over(rows: object, settings: 
         train_operator_model(rows, {DEVICE: device()}, settings, begun=begun)  # type: ignore[arg-type]
 
 
+def test_rows_of_few_threads_correct_the_estimates_of_as_many() -> None:
+    """Rows that take what the formulas say of four threads need no correction, though the device has 64 cores."""
+    table = made_rows(60, kinds=("gemm",))
+    four = estimates(workloads_of(table), device(), SystemState(threads=4))
+    assert (four.latency_s > 2 * estimates(workloads_of(table), device()).latency_s).any()
+    rows = msgspec.structs.replace(table, latency_s=Column(four.latency_s, "s"), measured_on={DEVICE: MeasuredOn(threads=4)})
+    model = train_operator_model(rows, {DEVICE: device()}, QUICK)
+    assert (model.devices[DEVICE].threads, model.threads(device()), model.threads(device(OTHER))) == (4, 4, 0)
+    assert model.correctors["gemm"].bound.most == pytest.approx(0.0, abs=1e-9)
+
+
+def on_machine(fingerprint: str, faster: float = 1.0) -> Device:
+    """The device as a probe of one machine has it, with all ceilings times a factor."""
+    ceilings = tuple(
+        msgspec.structs.replace(each, rate=Quantity.exact(each.rate.value * faster, each.rate.unit, source="spec", origin="made up"))
+        for each in device().ceilings
+    )
+    return msgspec.structs.replace(device(), fingerprint=fingerprint, ceilings=ceilings)
+
+
+@cache
+def of_one_machine() -> OperatorModel:
+    table = msgspec.structs.replace(made_rows(kinds=("gemm",)), measured_on={DEVICE: MeasuredOn(fingerprint="a")})
+    return train_operator_model(table, {DEVICE: on_machine("a")}, QUICK)
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "faster", "words", "applied"),
+    [
+        ("a", 1.0, "", True), ("a", 1.1, "", True), ("", 1.0, "", True),
+        ("a", 1.6, "ceilings of AMD EPYC 7763 are not those of the measurement", True),
+        ("b", 1.0, "measured on another machine of the name AMD EPYC 7763", True),
+        ("b", 1.6, "taken as not measured", False), ("", 1.6, "AMD EPYC 7763 is not as it was measured", False),
+    ],
+)  # fmt: skip
+def test_a_name_does_not_make_a_machine(fingerprint: str, faster: float, words: str, applied: bool) -> None:
+    """The fingerprint and the ceilings do: what was measured elsewhere is flagged, and of a machine unlike it only the estimate stands."""
+    here, work = on_machine(fingerprint, faster), workloads_of(made_rows(kinds=("gemm",)))[:5]
+    found = of_one_machine().correct(work, estimates(work, here), here)
+    assert set(found.basis) == ({"learned"} if words else {"measured"})
+    assert all((words in "; ".join(said)) if words else not said for said in found.out_of_range)
+    assert (np.abs(found.log_ratio) > 0.05).all() if applied else (found.log_ratio == 0).all()
+    own = of_one_machine().correct([gemm()], estimates([gemm()], on_machine("a")), on_machine("a"))
+    there = of_one_machine().correct([gemm()], estimates([gemm()], here), here)
+    wider = (there.high - there.low)[0] / (own.high - own.low)[0]
+    assert wider > 1.5 if faster > 1.5 else wider < 1.2
+
+
 def test_the_very_shape_is_answered_with_its_measurement() -> None:
     table = made_rows(kinds=("softmax",), repeats=4)
     model = train_operator_model(table, {DEVICE: device()}, QUICK)
@@ -135,6 +183,32 @@ def test_the_interval_grows_with_the_distance() -> None:
     width = found.high - found.low
     assert width[0] < width[1] < width[2]
     assert width[1] >= np.log(8), "ten times as large, a factor of e^(½ ln 8) to each side at the least"
+
+
+def _apart(hop_s: np.ndarray) -> OperatorModel:  # type: ignore[type-arg]
+    """Trained on products that take twenty passes of a cache line on top, each measured with cores so far apart."""
+    rows = made_rows(len(hop_s), kinds=("gemm",))
+    seconds = rows.latency_s.values + 20 * hop_s
+    table = msgspec.structs.replace(rows, latency_s=Column(seconds, "s"), core_to_core_s=Column(hop_s, "s"), reuse_bytes=Column(hop_s * 0 + 1e6, "B"))
+    return train_operator_model(table, {DEVICE: device()}, QUICK)
+
+
+def test_how_far_apart_the_cores_were_is_learned() -> None:
+    """The same product at the two states: the model tells them as they were, and an answer beyond both says so."""
+    model = _apart(np.where(np.random.default_rng(3).random(240) < 0.5, 4e-8, 4e-7))
+    work = [gemm(200)]
+    found = {}
+    for hop_s in (4e-8, 4e-7, 4e-6):
+        formula = estimates(work, device(), SystemState(core_to_core_s=hop_s))
+        answer = model.correct(work, formula, device())
+        found[hop_s] = float(formula.latency_s[0] * np.exp(answer.log_ratio[0]))
+        assert any("core_to_core_s" in reason for reason in answer.out_of_range[0]) == (hop_s > 1e-6)
+    assert found[4e-7] - found[4e-8] == pytest.approx(20 * 3.6e-7, rel=0.35)
+
+
+def test_cores_that_always_were_as_far_apart_bound_nothing() -> None:
+    model = _apart(np.full(60, 1e-7))
+    assert "core_to_core_s" not in model.correctors["gemm"].derived
 
 
 def test_what_was_never_measured_stays_the_estimate() -> None:

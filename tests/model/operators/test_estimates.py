@@ -14,6 +14,7 @@ from ridgeline.device.catalogue import catalogue
 from ridgeline.model.operators.asked import held_bytes
 from ridgeline.model.operators.assumed import assumed, cost_of
 from ridgeline.model.operators.estimates import Estimates, estimates, of_kind
+from ridgeline.model.operators.pricing import priced
 from ridgeline.model.operators.roofs import roofs
 from support.predicted import cpu
 
@@ -55,6 +56,17 @@ def test_what_fits_a_cache_never_comes_from_memory() -> None:
     warm = one(work)
     assert warm.traffic_bytes["DRAM"][0] == 0
     assert warm.traffic_bytes["L2"][0] == 400_000
+
+
+@pytest.mark.parametrize("sizes", [{"m": 4096, "n": 4096, "k": 4096}, {"m": 1, "n": 1000, "k": 2048}, {"m": 12544, "n": 64, "k": 147}])
+def test_a_chip_of_which_no_memory_is_known_reads_each_operand_once(sizes: dict[str, int]) -> None:
+    """Its blocks are not those of a CPU's registers: memory moves what the operator has, and no multiple of it."""
+    found = one(Workload(kind="gemm", precision="int8", sizes=sizes), find("hexagon x elite"))
+    m, n, k = sizes["m"], sizes["n"], sizes["k"]
+    assert found.traffic_bytes["DRAM"][0] == m * k + k * n + m * n
+    assert any("memory Qualcomm Hexagon NPU (Snapdragon X Elite) has on the chip is not known" in reason for reason in found.reasons(0))
+    known = one(Workload(kind="gemm", precision="int8", sizes=sizes), find("hexagon 8 gen 3"))
+    assert not any("has on the chip" in reason for reason in known.reasons(0))
 
 
 def test_weights_live_where_all_that_was_touched_since_fits() -> None:
@@ -333,9 +345,35 @@ def test_a_device_without_links_says_that_nothing_passes() -> None:
     assert one(WORKS[-1], find("h100 sxm")).communication_s[0] > 0
 
 
+def without_least_cap(name: str) -> Device:
+    return msgspec.structs.replace(find(name), least_cap_w=None)
+
+
 @pytest.mark.parametrize("cap_w", [1.0, 300.0, 385.0, 400.0, 402.0])
 def test_a_cap_that_is_too_low_is_refused_in_watts(cap_w: float) -> None:
     """Of 700 W, 55 % are assumed to be drawn at any clock and 2.5 % more at a tenth of it: 402.7 W."""
+    device = without_least_cap("h100 sxm")
     with pytest.raises(OutOfRange, match=f"{cap_w:g} W, and 402.7 W"):
-        roofs(find("h100 sxm"), SystemState(power_cap_w=cap_w))
-    assert roofs(find("h100 sxm"), SystemState(power_cap_w=404.0)).clock_ratio >= 0.1
+        roofs(device, SystemState(power_cap_w=cap_w))
+    assert roofs(device, SystemState(power_cap_w=404.0)).clock_ratio >= 0.1
+
+
+@pytest.mark.parametrize("name", ["h100 sxm", "h200 sxm"])
+def test_a_cap_that_the_board_accepts_is_answered_wide(name: str) -> None:
+    """From a tenth of the clock to what 200 of 700 W give where nothing else draws any: half of it at 0.75 of the voltage takes 0.281 of them."""
+    work, device = Workload(kind="gemm", precision="bf16", sizes={"m": 4096, "n": 4096, "k": 4096}), find(name)
+    capped = roofs(device, SystemState(power_cap_w=200.0))
+    assert capped.clock_ratio * capped.slowest == pytest.approx(0.1)
+    assert capped.clock_ratio * capped.fastest == pytest.approx(0.51, abs=0.02)
+    assert any("under 200 W is not known: the clock may be 0.1 to 0.5" in reason for reason in capped.reasons)
+    with pytest.raises(OutOfRange, match=r"150 W, and 402\.7 W .*accepts 200 W"):
+        roofs(device, SystemState(power_cap_w=150.0))
+    # What is asked of the whole: wider than under a cap whose clock is known, and never below what all of the power gives.
+    wide, known = (priced([work], roofs(device, SystemState(power_cap_w=cap)), kernel=KernelParameters(tile=(128, 128))) for cap in (200.0, 600.0))
+    assert (wide.high / wide.low)[0] > 3 * (known.high / known.low)[0]
+    assert wide.seconds[0] > known.seconds[0]
+    stream = Workload(kind="elementwise", precision="fp16", sizes={"elements": 10**8}, variant="Relu")
+    capped_stream, free_stream = (priced([stream], roofs(device, state)) for state in (SystemState(power_cap_w=200.0), None))
+    assert capped_stream.low[0] >= free_stream.low[0] * 0.999
+    slower = roofs(device, SystemState(power_cap_w=200.0, core_clock_hz=0.05 * device.clock_hz.value))  # type: ignore[union-attr]
+    assert (slower.clock_ratio, slower.slowest, slower.fastest) == (pytest.approx(0.05), 1.0, 1.0)

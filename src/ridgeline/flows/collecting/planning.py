@@ -26,9 +26,11 @@ __all__ = ["Asked", "asked", "errors_left_out", "plan"]
 _EVEN_PART = 0.6
 #: Workloads that are drawn at once where the model is unsure.
 _ROUND = 400
-_COPIES = (2, 24)
+_COPIES = (2, 64)
+#: Weights of one operator from which it is its own neighbour: no cache keeps them until the next call.
+_ALONE = 1e8
 #: Bytes that the weights and fresh inputs of a block touch: from what stays in a cache to what does not stay in any.
-_TOUCHED = (5e5, 3e8)
+_TOUCHED = (5e5, 1.2e8)
 _BLOCK_S = 0.03
 #: Rates that every machine in use reaches, to tell beforehand how long a block may take.
 _SLOW_FLOP_PER_S, _SLOW_BYTE_PER_S = 5e10, 5e9
@@ -59,8 +61,9 @@ def asked(form: str, number: int, work: Workload, seed: int) -> Asked | None:
     fresh = bool(generator.random() < 0.5)
     own = size.weights + (size.inputs if fresh else 0) + 64
     slow_s = float(demand(work.kind, work.sizes).flop) / _SLOW_FLOP_PER_S + (size.weights + size.inputs + size.results) / _SLOW_BYTE_PER_S
-    most = max(_COPIES[0], min(_COPIES[1], int(_BLOCK_S / max(slow_s, 1e-9))))
-    return Asked(form, number, work, int(np.clip(round(touched / own), _COPIES[0], most)), fresh)
+    least = _COPIES[0] if size.weights < _ALONE else 1
+    most = max(least, min(_COPIES[1], int(_BLOCK_S / max(slow_s, 1e-9))))
+    return Asked(form, number, work, int(np.clip(round(touched / own), least, most)), fresh)
 
 
 def plan(rows: Sequence[Measured], seed: int, part_done: Callable[[], float], peak_flop_per_s: float = 0.0) -> Iterator[Asked]:
@@ -110,8 +113,7 @@ def _again(rows: Sequence[Measured], since: int, peak_flop_per_s: float) -> Iter
         if noisy[place] and block is not None and block.work.kind != "call":
             work = Workload(kind=block.work.kind, sizes=block.work.sizes, variant=block.work.variant, layout=block.work.layout,
                             precision=block.work.precision, weight_precision=block.work.weight_precision)  # fmt: skip
-            fresh = block.work.age_bytes == block.work.reuse_bytes
-            yield Asked(rows[place].form, -(len(rows) + place + 1), work, block.copies, fresh)
+            yield Asked(rows[place].form, -(len(rows) + place + 1), work, block.copies, block.fresh)
 
 
 def errors_left_out(rows: Sequence[Measured], peak_flop_per_s: float = 0.0) -> dict[str, list[tuple[Workload, float]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ridgeline.core import Device, LatencyTable, RidgelineError, UsageError
@@ -24,18 +24,24 @@ def devices_of(table: LatencyTable, files: Sequence[str | Path] = ()) -> dict[st
             catalogue says.
 
     Raises:
-        ReadError: a file that is no device. UsageError: two files of one name.
+        ReadError: a file that is no device. UsageError: two files of one name, or a file of another machine than the rows are of.
     """
     given = given_devices(files)
-    probes: Mapping[str, Device] | None = None
-    found: dict[str, Device] = {}
-    for name in sorted(set(table.texts("device"))):
-        device = given.get(name) or _listed(name)
-        if device is None:
-            probes = {kept.name: kept for kept in kept_probes()} if probes is None else probes
-            device = probes.get(name)
-        if device is not None:
-            found[name] = device
+    names = sorted(set(table.texts("device")))
+    found = {name: device for name in names if (device := given.get(name) or _listed(name)) is not None}
+    for name, device in found.items():
+        machine = table.machine(name)
+        if machine and device.fingerprint not in ("", machine):
+            told = f"a file of another one of that name ({device.fingerprint}; the rows are of {machine})"
+            raise UsageError(
+                f"the machine that rows of {name} are of", found=told, remedy="give what `ridgeline probe --json` writes on that machine"
+            )
+    # The last of the probes is believed most.
+    probes = kept_probes()[::-1] if len(found) < len(names) else ()
+    for name in [name for name in names if name not in found]:
+        kept = next((kept for kept in probes if kept.name == name and table.machine(name) in ("", kept.fingerprint)), None)
+        if kept is not None:
+            found[name] = kept
     unused = sorted(set(given) - set(found))
     if unused:
         there = ", ".join(sorted(set(table.texts("device"))))[:200]

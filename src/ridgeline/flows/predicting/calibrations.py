@@ -14,6 +14,7 @@ from ridgeline.core import Caution, Prediction, ReadError, RidgelineError
 from ridgeline.model.calibration import Calibration, checked, correction
 from ridgeline.model.calibration.applied import calibrated
 from ridgeline.model.calibration.report import Ledger
+from ridgeline.model.doubts import coded
 from ridgeline.model.graphs.predicting import Knowledge, Question
 
 from ..modelling.documents import ledger_file, read_document
@@ -44,7 +45,7 @@ class Kept:
         if changed:
             reason = f"the calibration is of runs as they were measured: whether it holds with {changed} set is not known"
             found = msgspec.structs.replace(found, out_of_range=(*found.out_of_range, reason))
-        return calibrated(found, by)
+        return coded(calibrated(found, by))
 
 
 def kept_calibration(paths: Sequence[str], known: Knowledge) -> Kept:
@@ -82,6 +83,6 @@ def _is_of(state: Calibration, device: str) -> bool:
 def _changed(question: Question) -> str:
     """What was set that no measured run had."""
     state = question.state
-    others = state is not None and msgspec.structs.replace(state, threads=None) != type(state)()
+    others = state is not None and msgspec.structs.replace(state, threads=None, core_to_core_s=None) != type(state)()
     given = {"a precision": question.precision is not None, "kernels": question.kernel is not None, "a state of the machine": others}
     return ", ".join(name for name, was in given.items() if was)

@@ -10,6 +10,8 @@ from typing import Protocol, cast
 
 from ridgeline.core import Engine, MemoryLevel, Precision
 
+from ..core_to_core import ORIGIN as CORE_TO_CORE
+from ..core_to_core import core_to_core
 from .items import CostOf, Item, RateOf, Reading, best_window
 from .working_sets import WorkingSet, working_sets
 
@@ -18,6 +20,8 @@ __all__ = ["Native", "cycle_item", "fma_items", "latency_items", "stream_items",
 _MIXES: tuple[Engine, ...] = ("read", "copy", "triad", "fill")
 #: From here on touching the set takes longer than measuring with it.
 _COSTLY_BYTES = 256 << 20
+#: Where neighbours leave two threads no turn to play: 64 passes took at least 20 ms.
+_GIVEN_UP_S = 0.02 / 64
 #: And from here on it takes too long to be done once for every window.
 _SLOW_BYTES = 12 << 20
 
@@ -51,6 +55,10 @@ class Native(Protocol):
 
     def handoff(self, cpus: tuple[int, int], rounds: int, /) -> float:
         """Seconds a hand-off."""
+        ...
+
+    def core_to_core(self, cpus: tuple[int, int], chunks: int, /) -> float:
+        """Seconds a pass."""
         ...
 
     def page_fault(self, pages: int, /) -> float:
@@ -107,11 +115,13 @@ def cycle_item(native: Native, cpus: tuple[int, ...]) -> Item:
 
 
 def system_cost_items(native: Native, cpus: tuple[int, ...]) -> Iterable[Item]:
-    """Timer read, hand-off between threads, first touch of a page."""
+    """Timer read, hand-off between threads that sleep and that spin, first touch of a page."""
     pair = (cpus[0], cpus[-1])
     where = "on two CPUs" if len(cpus) > 1 else "on the one CPU there is"
     yield Item(goal=CostOf(name="timer-read"), read=lambda _seconds, _number: native.timer_read(20_000), origin="clock_gettime, monotonic")
     yield Item(goal=CostOf(name="hand-off"), read=lambda _seconds, _number: native.handoff(pair, 300), origin=f"futex, both threads sleep, {where}")
+    if len(cpus) > 1:
+        yield Item(goal=CostOf(name="core-to-core"), read=lambda _s, _n: core_to_core(native, cpus) or _GIVEN_UP_S, origin=CORE_TO_CORE)
     yield Item(goal=CostOf(name="page-fault"), read=lambda _seconds, _number: native.page_fault(2048), origin="first touch of 4 KiB, no huge pages")
 
 

@@ -19,7 +19,7 @@ __all__ = ["FORMS", "Form", "form_of"]
 #: Above it an operator takes so long that few are measured in a time in which many could be.
 _MOST_FLOP = 2.5e9
 _MOST_ELEMENTS = 8e6
-_MOST_WEIGHTS = 3e7
+_MOST_WEIGHTS = 1.1e8
 #: Coordinates that a form may read.
 DIMENSIONS = 16
 
@@ -174,7 +174,7 @@ def _changing(point: Point) -> Workload:
 
 def _gemm(point: Point) -> Workload:
     variant = point.pick("Gemm", "Gemm", "Gemm+Relu")
-    return _work("gemm", variant, m=_rows(point), n=point.width(1, 8192), k=point.width(4, 16384))
+    return _work("gemm", variant, m=_rows(point), n=point.width(1, 8192), k=point.width(4, 32768))
 
 
 def _quantised_gemm(*names: str) -> Callable[[Point], Workload]:

@@ -17,7 +17,9 @@ from ridgeline.core import Device, KernelParameters, OperatorPrediction, OutOfRa
 from ridgeline.core.quantity import Source
 from ridgeline.core.units import format_quantity
 
+from ..doubts import coded
 from ..gpu.model import GpuModel
+from ..operators.asked import PRODUCTS
 from ..operators.assumed import assumed
 from ..operators.pricing import Corrector, Priced, priced
 from ..operators.roofs import Roofs, roofs
@@ -87,7 +89,7 @@ def predicted(plan: Plan, device: Device, question: Question | None = None, know
         said = f"{of - count} of {of} without, the first {first.name}: {first.reason}"
         raise OutOfRange("a model of whose operators nearly all are known", found=said, remedy="bind its shapes with --shape")
     call = summed(found.plan, found.prices, found.repeats, found.under, asked.state)
-    return _prediction(found.plan, found.under, asked, trained, found.prices, call, [*found.reasons, *_missing(found.plan, call)])
+    return coded(_prediction(found.plan, found.under, asked, trained, found.prices, call, [*found.reasons, *_missing(found.plan, call)]))
 
 
 def answered(plan: Plan, device: Device, asked: Question, known: Knowledge) -> Answered:
@@ -178,6 +180,7 @@ def _prediction(
     if moved > call.seconds * outer.ceiling_byte_per_s * (1 + 1e-9):
         gives, moves = (format_quantity(rate, "B/s") for rate in (outer.ceiling_byte_per_s, moved / call.seconds))
         reasons.append(f"moves {moves} of {outer.name} that gives {gives}: the time is too short or the traffic too high, and the share ends at 1")
+    reasons += [said for said in (_contended(asked.state, outer.name, moved), _tensor_float(plan, under)) if said]
     fits = memory.value <= device.memory_bytes if isinstance(memory, Quantity) and device.memory_bytes is not None else None
     if fits is False and isinstance(memory, Quantity) and device.memory_bytes is not None:
         needs, has = format_quantity(memory.value, "B"), format_quantity(device.memory_bytes, "B")
@@ -186,7 +189,7 @@ def _prediction(
         reasons.append(f"the memory of {device.name} is not known: whether the model fits is not checked")
     return Prediction(
         device=device.name, latency_s=tell.made(call.seconds, call.low, call.high, "s"), batch=plan.batch, precision=plan.precision,
-        state=asked.state, kernel=asked.kernel, compute_s=tell.part(call.compute_s),
+        state=_stated(asked.state, under), kernel=asked.kernel, compute_s=tell.part(call.compute_s),
         memory_s={name: tell.part(seconds) for name, seconds in call.memory_s.items()}, overhead_s=tell.part(call.overhead_s), split=_split(call),
         communication_s=tell.part(call.communication_s), throughput_per_s=tell.rate(batch, "count/s"),
         achieved_flop_per_s=tell.rate(call.flop, "FLOP/s"), peak_share=tell.share(call.peak_s), achieved_byte_per_s=tell.rate(moved, "B/s"),
@@ -201,6 +204,38 @@ def _prediction(
         out_of_range=tuple(dict.fromkeys((*reasons, *call.reasons))), bound=max(call.terms, key=lambda name: call.terms[name]),
         operators=_operators(plan, prices, call, tell), runtime=plan.runtime, unknown=unknown,
     )  # fmt: skip
+
+
+def _stated(state: SystemState | None, under: Roofs) -> SystemState | None:
+    """The state that was asked for, with what a probe has seen of it: another time it may be otherwise."""
+    if under.device.cost("core-to-core") is None or under.threads < 2:
+        return state
+    return msgspec.structs.replace(state or SystemState(), core_to_core_s=under.core_to_core_s)
+
+
+def _contended(state: SystemState | None, memory: str, moved: float) -> str:
+    """What contention of the memory leaves out: neighbours fill caches as well, and what lives there is not slowed by it at all."""
+    if state is None or not (state.memory_contention > 0 or any(each.byte_per_s > 0 for each in state.neighbours)):
+        return ""
+    if any(each.cache_bytes > 0 for each in state.neighbours):
+        return "" if moved else f"nothing of a call comes from {memory}: contention there changes nothing"
+    left_out = "how much neighbours fill of a shared cache is not given (a neighbour's fourth part, such as db:2:10GB/s:8MiB)"
+    if moved:
+        return f"contention is of {memory} alone: {left_out}"
+    return f"nothing of a call comes from {memory}, all of it lives in caches: contention there changes nothing, and {left_out}"
+
+
+def _tensor_float(plan: Plan, under: Roofs) -> str:
+    """Libraries may multiply fp32 in TF32 where the device has it: a time several times shorter, for another precision."""
+    stated = {each.precision for each in under.device.ceilings if each.engine == "fma"}
+    products = any(task.work is not None and task.work.kind in PRODUCTS and task.work.precision == "fp32" for task in plan.tasks)
+    if not products or not {"fp32", "tf32"} <= stated:
+        return ""
+    ratio = under.peak("tf32").matrix / under.peak("fp32").matrix
+    return (
+        f"products are in fp32 as it is: in TF32, with ten bits of mantissa, their peak on {under.device.name} is {ratio:.3g} times as high, "
+        "and some libraries take it by themselves (--precision tf32)"
+    )
 
 
 def _split(call: Summed) -> dict[str, float]:

@@ -24,6 +24,8 @@ from .workloads import Unknown, workload
 
 __all__ = ["Footprint", "Plan", "Task", "plan_of_graph", "plan_of_list", "precision_of_tasks"]
 
+#: Executions of an operator in a call, up to which each is counted by a double.
+_MOST_TRIPS = 2.0**53
 #: Precisions that a conversion of a model changes; whole numbers of indices stay.
 _CONVERTED = frozenset(("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8", "int4", "any"))
 
@@ -96,12 +98,13 @@ def plan_of_graph(graph: Graph, runtime: str, *, made: bool = False, block: int 
         batch: items that the shapes are for.
 
     Raises:
-        OutOfRange: a graph without anything to do. UsageError: as `fusion.fused`.
+        OutOfRange: a graph without anything to do, or with a loop that never ends. UsageError: as `fusion.fused`.
     """
     net, members = (graph, dict[str, tuple[str, ...]]()) if made else fused(graph, runtime, block=block, fixed=True)
     tensors = {tensor.name: tensor for tensor in net.tensors}
     tasks, reasons, idle = [], [], 0.0
     for op, age in zip(net.ops, ages(net), strict=True):
+        _check_trips(op)
         task = _task(op, tensors, members.get(op.name, ()))
         idle += op.trips.count if task is None else 0.0
         if task is not None and op.trips.count > 0:
@@ -116,6 +119,13 @@ def plan_of_graph(graph: Graph, runtime: str, *, made: bool = False, block: int 
     if count > 3:
         reasons = [f"how often {count} operators run is not exact: it depends on branches or loops"]
     return Plan(graph.name, tuple(tasks), batch, precision_of_tasks(tasks), _footprint(graph), runtime, tuple(reasons))
+
+
+def _check_trips(op: Op) -> None:
+    """A call that runs an operator as often as no counter counts never ends: its time would be a number of nothing."""
+    if op.trips.count >= _MOST_TRIPS:
+        found = f"{op.name}, which runs {op.trips.count:.3g} times"
+        raise OutOfRange("operators that run fewer than 2⁵³ times in a call", found=found, remedy="check the trip counts of the loops around it")
 
 
 def _aged(task: Task, age: float) -> Task:
@@ -164,11 +174,14 @@ def _footprint(graph: Graph) -> Footprint:
 
 
 def _check_parts(name: str, work: Workload) -> None:
-    """A person mistypes what no graph can hold: more experts at work than there are, heads that share no keys."""
+    """A person mistypes what no graph can hold: more experts at work than there are, heads that cannot share the keys evenly."""
     for part, whole in (("active", "experts"), ("kv_heads", "heads")):
         some, all_ = work.sizes.get(part, 1), work.sizes.get(whole)
         if all_ is not None and some > all_:
             raise UsageError(f"{part} of {name} of at most its {all_} {whole}", found=str(some), remedy="mend the list")
+    heads, keys = work.sizes.get("heads", 0), work.sizes.get("kv_heads", 1)
+    if heads % keys:
+        raise UsageError(f"heads of {name} in equal numbers for each of kv_heads", found=f"{heads} heads for {keys} kv_heads", remedy="mend the list")
 
 
 def plan_of_list(listed: OperatorList) -> Plan:

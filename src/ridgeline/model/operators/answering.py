@@ -21,19 +21,18 @@ from ..learned.unseen import bounds
 from .corrector import Corrector
 from .estimates import Estimates
 from .features import Operators, feature_matrix, operators, taken
+from .identity import NEAR, Likeness, likeness
 from .keys import shape_keys
 from .parts import part_of
 
 if TYPE_CHECKING:
     from .model import OperatorModel
 
-__all__ = ["NEAR", "Corrected", "correct", "corrections", "difficulties", "tenths"]
+__all__ = ["Corrected", "correct", "corrections", "difficulties", "tenths"]
 
 Floats = NDArray[np.float64]
 Indexes = NDArray[np.intp]
 
-#: A size up to this factor beyond those measured is near enough to them.
-NEAR = 1.25
 #: What a corrector adds is believed this far beyond the ratios that were measured, in log.
 _SLACK = 0.1
 #: Of the distance outside, in log, so much is added to the half width: an assumption, since nothing was measured there.
@@ -68,6 +67,7 @@ def correct(model: OperatorModel, workloads: Sequence[Workload], estimates: Esti
     ends = np.stack([-half, half])
     basis: list[Basis] = ["analytic"] * count
     reasons: list[tuple[str, ...]] = [()] * count
+    like = likeness(model.devices.get(device.name), device)
     for part, at in _by_part(workloads).items():
         corrector = model.correctors.get(part)
         why = _unknown(model, corrector, part, device)
@@ -79,7 +79,7 @@ def correct(model: OperatorModel, workloads: Sequence[Workload], estimates: Esti
         whole = len(at) == count
         found = operators(workloads[int(at[0])].kind, workloads if whole else [workloads[index] for index in at.tolist()])
         own = estimates if whole else taken(estimates, at)
-        log[at], ends[0, at], ends[1, at], bases, said = _corrected(model, corrector, found, own, device)
+        log[at], ends[0, at], ends[1, at], bases, said = _corrected(model, corrector, found, own, device, like)
         for index, each, words in zip(at.tolist(), bases, said, strict=True):
             basis[index], reasons[index] = each, words
     return Corrected(log, ends[0], ends[1], tuple(basis), tuple(reasons))
@@ -103,21 +103,21 @@ def _unknown(model: OperatorModel, corrector: Corrector | None, part: str, devic
 
 
 def _corrected(
-    model: OperatorModel, corrector: Corrector, found: Operators, estimates: Estimates, device: Device
+    model: OperatorModel, corrector: Corrector, found: Operators, estimates: Estimates, device: Device, like: Likeness
 ) -> tuple[Floats, Floats, Floats, list[Basis], list[tuple[str, ...]]]:  # fmt: skip
     rows = feature_matrix(found, estimates, device, corrector.features)
-    known = device.name in corrector.devices
+    known = like.known and device.name in corrector.devices
     log = corrections(corrector, rows)
     half = difficulties(corrector, rows) * _quantiles(corrector, device.name, estimates.latency_s)
     low, high = log - half, log + half
     if not known:
         log, low, high = _elsewhere(model, corrector, log, estimates)
-    outside, reasons = _outside(model, corrector, found, estimates, device)
+    outside, reasons = _outside(corrector, found, estimates, _of_device(corrector, device, like), like.far if known else 0.0)
     low, high = low - _FARTHER * outside, high + _FARTHER * outside
     basis: list[Basis] = ["learned" if words else "interpolated" for words in reasons]
     plain = np.array([not words for words in found.unlike])
     at, values = _same(corrector, shape_keys(found, device.name), plain)
-    if len(at):
+    if len(at) and known and not like.reason:
         width = corrector.measured.half_width or half[at]
         log[at], low[at], high[at] = values, values - width, values + width
         for index in at.tolist():
@@ -153,7 +153,7 @@ def _quantiles(corrector: Corrector, device: str, estimated_s: Floats) -> Floats
     intervals = corrector.intervals
     tenth = np.searchsorted(intervals.edges_s.values, estimated_s, side="right") + 1
     found = np.empty(len(tenth))
-    for number in np.unique(tenth).tolist():
+    for number in set(tenth.tolist()):
         found[tenth == number] = intervals.conformal.quantile((device, f"{number:02d}"))
     return found
 
@@ -178,21 +178,33 @@ def _same(corrector: Corrector, keys: NDArray[np.int64], plain: NDArray[np.bool_
     return at, corrector.measured.log_ratio.values[place[at]]
 
 
-def _outside(
-    model: OperatorModel, corrector: Corrector, found: Operators, estimates: Estimates, device: Device
-) -> tuple[Floats, list[tuple[str, ...]]]:  # fmt: skip
-    """(How far outside of what was measured each is, in log; the reasons of each)."""
-    count = len(found)
-    reasons: list[tuple[str, ...]] = [()] * count
+def _of_device(corrector: Corrector, device: Device, like: Likeness) -> tuple[str, ...]:
+    """Why the device makes it wrong."""
     if device.name not in corrector.devices:
-        reasons = [(f"{device.name} was not measured: {_others(corrector)} were",)] * count
+        return (f"{device.name} was not measured: {_others(corrector)} were",)
+    return (like.reason,) if like.reason else ()
+
+
+def _outside(
+    corrector: Corrector, found: Operators, estimates: Estimates, of_device: tuple[str, ...], device_far: float
+) -> tuple[Floats, list[tuple[str, ...]]]:  # fmt: skip
+    """(How far outside of what was measured each is, in log, at least as far as the device; the reasons of each)."""
+    count = len(found)
+    reasons: list[tuple[str, ...]] = [of_device] * count
     names, least, most = corrector.limits
     moved = estimates.read_bytes + estimates.weight_bytes + estimates.write_bytes
+    known_values: dict[str, Floats | float] = {
+        **found.sizes,
+        "flop": estimates.flop,
+        "bytes": moved,
+        "estimated_s": estimates.latency_s,
+        "core_to_core_s": estimates.core_to_core_s,
+    }
     values = np.empty((len(names), count))
     for place, name in enumerate(names):
-        values[place] = {"flop": estimates.flop, "bytes": moved, "estimated_s": estimates.latency_s}.get(name, found.sizes.get(name, 0.0))
+        values[place] = known_values.get(name, 0.0)
     beyond = (values > NEAR * most) | (values * NEAR < least)
-    far = np.zeros(count)
+    far = np.full(count, device_far)
     for place, index in np.argwhere(beyond).tolist():
         value, low, high = float(values[place, index]), float(least[place, 0]), float(most[place, 0])
         far[index] = max(far[index], min(_MOST_FAR, abs(float(np.log(max(value, 1e-300) / max(high if value > high else low, 1e-300))))))

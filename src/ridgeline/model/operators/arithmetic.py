@@ -66,7 +66,8 @@ def arithmetic(work: Asked, roofs: Roofs, peak: Peak, kernel: KernelParameters |
         return Arithmetic(lanes_s + gates_s, busy * resident, on_lanes)
     product = work.product
     spent, busy = _used(product, roofs, kernel)
-    seconds, peaks = spent * work.kept / (peak.matrix * roofs.reached), np.full_like(work.flop, peak.matrix)
+    dense = assumed().share["eight_bits"] if roofs.kind == "cpu" and peak.precision in ("int8", "int4") else 1.0
+    seconds, peaks = spent * work.kept / (peak.matrix * roofs.reached * dense), np.full_like(work.flop, peak.matrix)
     if product.vector.any():
         # What has little reuse in registers feeds matrix units badly: the lanes do it, at the share that loads leave, unless those are faster still.
         spent, also = _used_by_lanes(product, roofs, kernel)

@@ -17,7 +17,7 @@ from ..analytic.compressed import structured, unstructured
 from ..families import FAMILIES, Demand, sizes_of
 from .assumed import assumed
 
-__all__ = ["BY_ROW", "WIDTH", "Asked", "Product", "asked", "held_bytes"]
+__all__ = ["BY_ROW", "PRODUCTS", "WIDTH", "Asked", "Product", "asked", "held_bytes"]
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +27,8 @@ WIDTH: Mapping[str, float] = {
 }  # fmt: skip
 #: Families whose rows are worked on one by one.
 BY_ROW = frozenset(("softmax", "normalisation", "reduction"))
+#: Families that are matrix products.
+PRODUCTS = frozenset(("gemm", "convolution", "attention", "moe"))
 #: A scale of 16 bits for every 32 weights of four bits.
 _SCALES = 2.0 / 32.0
 

@@ -54,7 +54,8 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Assumed(msgspec.Struct, frozen=True, kw_only=True):
     """All of them.
 
-    `reached`: shares of ceilings; `dispatch_s`: of an operator, `call_s`: of a call, by kind of device; `hop_s`: of a barrier; `share`: of peaks;
+    `reached`: shares of ceilings; `dispatch_s`: of an operator, `call_s`: of a call, by kind of device; `core_to_core_s`: of a
+    cache line, `passes` of it to each hop of a barrier; `share`: of peaks;
     `tiles`: of GPUs, rows, columns and efficiency; `cost`: operations by function; `power`: shares of it; `launch_s`: of the host, by runtime;
     `spread`: of intervals; `version`: digest of the file, in which the edition of the formulas is.
     """
@@ -62,7 +63,8 @@ class Assumed(msgspec.Struct, frozen=True, kw_only=True):
     reached: dict[str, float]
     dispatch_s: dict[str, float]
     call_s: dict[str, float]
-    hop_s: float
+    core_to_core_s: float
+    passes: float
     share: dict[str, float]
     tiles: tuple[tuple[int, int, float], ...]
     cost: dict[str, float]
@@ -78,7 +80,8 @@ def assumed() -> Assumed:
     text = resources.files(__package__).joinpath("data", "assumed.toml").read_text("utf-8")
     file = msgspec.convert(tomllib.loads(text), _File)
     return Assumed(
-        reached=_numbers(file.reached), dispatch_s=_numbers(file.dispatch_s), call_s=_numbers(file.call_s), hop_s=_numbers(file.barrier)["hop_s"],
+        reached=_numbers(file.reached), dispatch_s=_numbers(file.dispatch_s), call_s=_numbers(file.call_s),
+        core_to_core_s=_numbers(file.barrier)["core_to_core_s"], passes=_numbers(file.barrier)["passes"],
         share=_numbers(file.share),
         tiles=tuple((*each.size, each.efficiency) for each in file.tile), cost=_numbers(file.cost), power=file.power,
         launch_s=_numbers(file.launch_s), spread=_numbers(file.spread), version=hashlib.sha256(text.encode()).hexdigest()[:8],

@@ -1,50 +1,87 @@
 """The clock that a device runs at in a state: one that is set, or the highest under a power cap.
 
 This module decides ratios to the clock at which the device's ceilings hold; what they do to time is decided in `roofs` and `estimates`. Under a cap
-the voltage curve is assumed (`data/assumed.toml`), which is a reason.
+the voltage curve is assumed (`data/assumed.toml`), which is a reason. Boards accept caps below what is assumed to be drawn at any clock: there the
+clock is only known to lie between a tenth and what the whole cap would give the execution units, and intervals span both.
 """
 
 from __future__ import annotations
+
+import math
+from typing import NamedTuple
 
 from ridgeline.core import Device, OutOfRange, SystemState
 
 from ..analytic.dvfs import capped_clock
 from .assumed import assumed
 
-__all__ = ["clock_ratio"]
+__all__ = ["Clock", "clock_ratio"]
 
 #: A clock beyond the boost clock by more than this was not stated by anybody.
 _ROUNDING = 1.001
 _LEAST = 0.1
 
 
-def clock_ratio(device: Device, state: SystemState, reasons: list[str]) -> tuple[float, float]:
-    """(Clock ÷ the clock of the ceilings, most power ÷ design power); what is not known is added to the reasons.
+class Clock(NamedTuple):
+    """`ratio`: clock ÷ the clock of the ceilings; `power`: most power ÷ design power; `slowest`, `fastest`: what the ratio may be, ÷ the ratio."""
+
+    ratio: float
+    power: float = 1.0
+    slowest: float = 1.0
+    fastest: float = 1.0
+
+
+def clock_ratio(device: Device, state: SystemState, reasons: list[str]) -> Clock:
+    """The clock in a state; what is not known is added to the reasons.
 
     Raises:
-        OutOfRange: a cap that not even a tenth of the clock keeps.
+        OutOfRange: a cap that not even a tenth of the clock keeps, and that the board is not known to accept.
     """
     ratio = _set_clock(device, state, reasons)
     if state.power_cap_w is None:
-        return ratio, 1.0
+        return Clock(ratio)
     if device.power_w is None:
         reasons.append(f"the power of {device.name} is not known: the power cap changes nothing here")
-        return ratio, 1.0
+        return Clock(ratio)
     share = min(1.0, state.power_cap_w / device.power_w.value)
     if share >= 1.0:
-        return ratio, 1.0
+        return Clock(ratio)
     held = assumed().power
     still = held.static_share + held.memory_share
     # Below half of the clock the voltage does not fall any more.
     least = still + (1.0 - still) * _LEAST * held.low_voltage**2
     if share <= least * _ROUNDING:
-        found = f"{state.power_cap_w:g} W, and {least * device.power_w.value:.4g} W are taken to be drawn at a tenth of the clock"
+        return _below(device, state.power_cap_w, share, ratio, least * device.power_w.value, reasons)
+    clock = _highest(share, still)
+    reasons.append(f"the clock under {state.power_cap_w:g} W rests on an assumed curve of voltage: {clock:.2f} of the full clock at full load")
+    return Clock(min(ratio, clock), share)
+
+
+def _below(device: Device, cap_w: float, share: float, ratio: float, least_w: float, reasons: list[str]) -> Clock:
+    """Under a cap that leaves nothing by the shares that are assumed, though the board accepts it: anything between two clocks."""
+    documented = device.least_cap_w
+    if documented is None or cap_w < documented.value / _ROUNDING:
+        found = f"{cap_w:g} W, and {least_w:.4g} W are taken to be drawn at a tenth of the clock"
+        found += f"; {device.name} accepts {documented.value:g} W" if documented is not None else ""
         raise OutOfRange("a power cap that leaves power for work, by the shares of power that are assumed", found=found, remedy="raise the cap")
-    clock = capped_clock(
-        cap_w=share, dynamic_w=1.0 - still, static_w=0.0, other_w=still, low_hz=0.5, high_hz=1.0, low_v=held.low_voltage, high_v=1.0, least_hz=_LEAST
+    fastest = _highest(share, 0.0)
+    middle = math.sqrt(_LEAST * fastest)
+    reasons.append(
+        f"what {device.name} draws beside its units under {cap_w:g} W is not known: the clock may be {_LEAST:g} to {fastest:.2f} of the full one"
     )
-    reasons.append(f"the clock under {state.power_cap_w:g} W rests on an assumed curve of voltage: {float(clock):.2f} of the full clock at full load")
-    return min(ratio, float(clock)), share
+    slow, fast, middle = min(ratio, _LEAST), min(ratio, fastest), min(ratio, middle)
+    return Clock(middle, share, slow / middle, fast / middle)
+
+
+def _highest(share: float, still: float) -> float:
+    """The highest clock ÷ the full one under a share of the design power, of which `still` is drawn at any clock."""
+    curve = assumed().power
+    return float(
+        capped_clock(
+            cap_w=share, dynamic_w=1.0 - still, static_w=0.0, other_w=still, low_hz=0.5, high_hz=1.0, low_v=curve.low_voltage, high_v=1.0,
+            least_hz=_LEAST,
+        )
+    )  # fmt: skip
 
 
 def _set_clock(device: Device, state: SystemState, reasons: list[str]) -> float:

@@ -18,7 +18,7 @@ _COUNTS = (
     "execution_units", "vector_bits", "registers_bytes", "shared_memory_bytes", "warp_threads", "max_threads_per_unit", "max_groups_per_unit",
     "memory_bytes",
 )  # fmt: skip
-_QUANTITIES = ("clock_hz", "base_clock_hz", "boost_clock_hz", "power_w")
+_QUANTITIES = ("clock_hz", "base_clock_hz", "boost_clock_hz", "power_w", "least_cap_w")
 
 
 def check_description(device: Device) -> None:

@@ -38,7 +38,8 @@ class Estimates(NamedTuple):
     `flop`: useful, as `families`; `read_bytes`, `weight_bytes`, `write_bytes`: compulsory; `compute_s`: at the peak that is reached; `memory_s`,
     `traffic_bytes`: by level, from the inside outwards; `overhead_s`: dispatch; `communication_s`: between devices; `latency_s`: all of it joined;
     `occupancy`: share of the execution units that has work; `peak_flop_per_s`: the ceiling that the work is held against; `bandwidth_byte_per_s`:
-    ceiling of the level that takes longest; `bound`: index into `bounds`; `out_of_range`: why a number may be wrong → for which operators.
+    ceiling of the level that takes longest; `bound`: index into `bounds`; `out_of_range`: why a number may be wrong → for which operators;
+    `core_to_core_s`: of a cache line between cores that work together, 0 elsewhere.
     """
 
     flop: Floats
@@ -57,6 +58,7 @@ class Estimates(NamedTuple):
     bound: NDArray[np.int64]
     bounds: tuple[str, ...]
     out_of_range: dict[str, NDArray[np.bool_]]
+    core_to_core_s: Floats
 
     def reasons(self, place: int) -> tuple[str, ...]:
         """Why the numbers of one operator may be wrong."""
@@ -67,6 +69,8 @@ class Estimates(NamedTuple):
         count = len(self.latency_s)
         if not self.out_of_range:
             return [()] * count
+        if all(where.all() for where in self.out_of_range.values()):
+            return [tuple(self.out_of_range)] * count
         flags = np.stack(list(self.out_of_range.values()))
         alike, at = np.unique(flags, axis=1, return_inverse=True)
         texts = [tuple(reason for reason, here in zip(self.out_of_range, column, strict=True) if here) for column in alike.T.tolist()]
@@ -75,7 +79,7 @@ class Estimates(NamedTuple):
 
 def estimates(
     workloads: Sequence[Workload], device: Device | Roofs, state: SystemState | None = None, kernel: KernelParameters | None = None, *,
-    reuse_bytes: ArrayLike | None = None,
+    reuse_bytes: ArrayLike | None = None, core_to_core_s: ArrayLike | None = None,
 ) -> Estimates:  # fmt: skip
     """What each operator takes alone, one after the other.
 
@@ -84,6 +88,7 @@ def estimates(
         device: the device, or its roofs if they are at hand (then `state` is already in them).
         state: of the machine; kernel: what is set of the kernels.
         reuse_bytes: bytes touched between two executions of each operator, (N,) or a number; those of the operators if not given.
+        core_to_core_s: of each operator, (N,), where the state was not the same for all; that of the state if not given.
 
     Raises:
         UsageError: no operators, a family that there is not, sizes that it lacks. OutOfRange: as `roofs` and `Roofs.peak`.
@@ -108,8 +113,9 @@ def estimates(
         sizes = {name: np.array([each.sizes[name] for each in chosen], np.float64) for name in names}
         cost = np.array([cost_of(each.variant) if kind == "elementwise" else row_cost(kind, each.variant) for each in chosen])
         reuse = None if distance is None else distance[places]
+        own = under if core_to_core_s is None else under._replace(core_to_core_s=np.asarray(core_to_core_s, np.float64)[places])  # type: ignore[arg-type]
         parts.append(of_kind(
-            kind, sizes, under, precision=precision, weight_precision=weights, cost=cost, sparsity=sparsity, kernel=kernel, reuse_bytes=reuse
+            kind, sizes, own, precision=precision, weight_precision=weights, cost=cost, sparsity=sparsity, kernel=kernel, reuse_bytes=reuse
         ))  # fmt: skip
     return parts[0] if len(parts) == 1 else _scattered(parts, list(groups.values()), count)
 
@@ -167,7 +173,7 @@ def _joined(
     large, small = np.maximum(compute_s, longest), np.minimum(compute_s, longest)
     ratio = np.square(np.square(small / np.where(large > 0, large, 1.0)))
     busy_s = large * np.sqrt(np.sqrt(1.0 + ratio)) * under.stretch
-    overhead = under.dispatch_s + _barrier(occupancy, under)
+    overhead = under.dispatch_s + _meeting(occupancy, busy_s, under)
     if work.kind == "call":
         overhead = assumed().call_s[under.kind] + under.dispatch_s * work.sizes["nodes"]
     bound = np.where(compute_s >= longest, 0, level + 1)
@@ -178,15 +184,21 @@ def _joined(
         flop=work.flop, read_bytes=work.read_bytes, weight_bytes=work.weight_bytes, write_bytes=work.write_bytes, compute_s=compute_s,
         memory_s=memory_s, traffic_bytes=moved, overhead_s=overhead, communication_s=talk_s, latency_s=overhead + busy_s + talk_s,
         occupancy=occupancy, peak_flop_per_s=peak, bandwidth_byte_per_s=ceilings[level], bound=bound, bounds=names,
-        out_of_range=dict.fromkeys(reasons, everywhere),
+        out_of_range=dict.fromkeys(reasons, everywhere), core_to_core_s=_hops(under, work.flop.shape),
     )  # fmt: skip
 
 
-def _barrier(occupancy: Floats, under: Roofs) -> Floats:
-    """Threads of a CPU that work together are woken and waited for along a tree."""
+def _hops(under: Roofs, shape: tuple[int, ...]) -> Floats:
+    return np.broadcast_to(np.asarray(under.core_to_core_s if under.kind == "cpu" and under.threads > 1 else 0.0, np.float64), shape)
+
+
+def _meeting(occupancy: Floats, busy_s: Floats, under: Roofs) -> Floats:
+    """Threads of a CPU that work together are woken and waited for along a tree; where that is more than they save, one does it all."""
     if under.kind != "cpu" or under.threads < 2:
         return np.zeros_like(occupancy)
-    return np.asarray(barrier_time(np.maximum(1.0, np.round(occupancy * under.threads)), hop_s=under.hop_s), np.float64)
+    threads = np.maximum(1.0, np.round(occupancy * under.threads))
+    barrier_s = barrier_time(threads, hop_s=assumed().passes * under.core_to_core_s)
+    return np.asarray(np.minimum(barrier_s, busy_s * (threads - 1.0)), np.float64)
 
 
 def _longest(memory_s: dict[str, Floats]) -> tuple[Floats, NDArray[np.int64]]:
@@ -226,7 +238,7 @@ def _scattered(parts: list[Estimates], places: list[list[int]], count: int) -> E
     first = parts[0]
     numbers: dict[str, Any] = {}
     for name in ("flop", "read_bytes", "weight_bytes", "write_bytes", "compute_s", "overhead_s", "communication_s", "latency_s", "occupancy",
-                 "peak_flop_per_s", "bandwidth_byte_per_s"):  # fmt: skip
+                 "peak_flop_per_s", "bandwidth_byte_per_s", "core_to_core_s"):  # fmt: skip
         numbers[name] = _put([getattr(part, name) for part in parts], places, count)
     for name in ("memory_s", "traffic_bytes"):
         numbers[name] = {level: _put([getattr(part, name)[level] for part in parts], places, count) for level in getattr(first, name)}

@@ -32,6 +32,8 @@ _BITS = {"fp64": 64, "fp32": 32, "tf32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "
 #: Logarithms beyond this tell nothing apart.
 _MOST_LOG = 30.0
 _MICROSECOND = 1e-6
+#: Between neighbouring cores, s; bytes of a cache line.
+_HOP, _LINE = 1e-7, 64.0
 _TINY = 1e-300
 #: Where a device does not say how wide its vectors are.
 _VECTOR_BITS, _WARP = 256, 32
@@ -202,6 +204,9 @@ def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
         # Where it is not known what runs between two executions, nothing does.
         "cold": (np.maximum(found.between_bytes, moved), far), "cold inner": (np.maximum(found.between_bytes, moved), near),
         "old": (np.maximum(found.since_bytes, moved), far), "old inner": (np.maximum(found.since_bytes, moved), near),
+        # Threads that work together pay for each line that the other one wrote, and for meeting; one that works alone does not.
+        "hop": (estimates.core_to_core_s, _HOP), "hop share": (estimates.core_to_core_s, total),
+        "hop lines": (estimates.core_to_core_s * (1.0 + estimates.read_bytes / _LINE), total),
         "outputs": (demand.outputs, 1.0), "inputs": (demand.inputs, 1.0), "weights": (1.0 + demand.weights, 1.0),
         "depth": (demand.flop, demand.outputs),
         "ridge point": (estimates.peak_flop_per_s, estimates.bandwidth_byte_per_s),

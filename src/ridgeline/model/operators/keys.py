@@ -29,15 +29,21 @@ def shape_keys(found: Operators, device: str | Sequence[str]) -> NDArray[np.int6
     known = {each: _digest(found.kind, *each) for each in set(texts)}
     parts = np.empty((len(found.sizes) + 1, len(found)), np.uint64)
     parts[0] = [known[each] for each in texts]
-    for place, name in enumerate(sorted(found.sizes)):
-        # Each dimension counts from a number of its own, so that no two can be exchanged.
-        parts[place + 1] = found.sizes[name].astype(np.uint64) + np.uint64(_digest(name) >> 1)
+    if found.sizes:
+        names = tuple(sorted(found.sizes))
+        parts[1:] = np.array([found.sizes[name] for name in names]).astype(np.uint64) + _starts(names)
     return _mixed(np.bitwise_xor.reduce(_mixed(parts), axis=0)).view(np.int64)
 
 
 @lru_cache(maxsize=4096)
 def _digest(*words: str) -> int:
     return int.from_bytes(hashlib.blake2b("\0".join(words).encode(), digest_size=8).digest(), "little")
+
+
+@lru_cache(maxsize=256)
+def _starts(names: tuple[str, ...]) -> NDArray[np.uint64]:
+    """Each dimension counts from a number of its own, so that no two can be exchanged, (names, 1)."""
+    return np.array([[_digest(name) >> 1] for name in names], np.uint64)
 
 
 def _mixed(key: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -6,7 +6,6 @@ This module decides the document; how it answers is decided in `answering`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
@@ -15,24 +14,9 @@ from ridgeline.core import Device, Excluded, ReadError, Workload
 from .answering import Corrected, correct
 from .corrector import MOST_LOG, Corrector
 from .estimates import Estimates
+from .identity import MeasuredDevice
 
 __all__ = ["Card", "FamilyCard", "MeasuredDevice", "OperatorModel"]
-
-
-class MeasuredDevice(msgspec.Struct, frozen=True, kw_only=True):
-    """A device that rows are of.
-
-    Args:
-        kind: `cpu`, `gpu` or `npu`; vendor, architecture, fingerprint: as the device says.
-        rows: that were learned from.
-    """
-
-    name: str
-    kind: Literal["cpu", "gpu", "npu"]
-    vendor: str = ""
-    architecture: str = ""
-    fingerprint: str = ""
-    rows: int = 0
 
 
 class FamilyCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,3 +104,8 @@ class OperatorModel(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema
     def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Corrected:
         """What is to be added to ln of the estimated times; see `answering.correct`."""
         return correct(self, workloads, estimates, device)
+
+    def threads(self, device: Device) -> int:
+        """Threads of the runtime, a count, with which that device was measured; 0 for its own choice, and for a device that was not measured."""
+        known = self.devices.get(device.name)
+        return 0 if known is None else known.threads

@@ -136,11 +136,14 @@ def _estimated(
     failed: dict[str, list[int]] = {}
     for code in np.unique(codes).tolist():
         at = np.flatnonzero(codes == code)
-        device = devices[table.texts_at("device", int(at[0]))]
+        name = table.texts_at("device", int(at[0]))
+        device = devices[name]
         core, memory = (float(table.optional(name)[at[0]]) or None for name in ("core_clock_hz", "memory_clock_hz"))
-        state = SystemState(core_clock_hz=core, memory_clock_hz=memory) if core or memory else None
+        # What a trained model corrects is the estimate of as many threads as were measured.
+        threads = table.threads(name) or None
+        state = SystemState(core_clock_hz=core, memory_clock_hz=memory, threads=threads) if core or memory or threads else None
         try:
-            found = estimates([workloads[index] for index in at.tolist()], device, state)
+            found = estimates([workloads[index] for index in at.tolist()], device, state, core_to_core_s=_hops(table, at))
         except RidgelineError as error:
             failed.setdefault(f"{device.name}: no estimate: {error}", []).extend(at.tolist())
             continue
@@ -151,6 +154,12 @@ def _estimated(
         if len(at):
             groups.append(Group(at, device, found))
     return tuple(groups), {why: np.array(at, np.intp) for why, at in failed.items()}
+
+
+def _hops(table: LatencyTable, at: Indexes) -> NDArray[np.float64] | None:
+    """Of rows that all say how far apart the cores were."""
+    found = np.asarray(table.optional("core_to_core_s"), np.float64)[at]
+    return found if (found > 0).all() else None
 
 
 def _without(

@@ -16,14 +16,16 @@ from ridgeline.core import Device, KernelParameters, SystemState, Workload
 from ridgeline.core.prediction import Basis
 
 from ..gpu.model import GpuModel
+from .asked import PRODUCTS, WIDTH
 from .assumed import assumed
 from .estimates import Estimates, estimates
 from .forms import Formed, formed
-from .roofs import Roofs, roofs
+from .roofs import Roofs, most_threads
 
 __all__ = ["Corrected", "Corrector", "Priced", "priced"]
 
 Floats = NDArray[np.float64]
+_WHOLE = frozenset(("int8", "int4"))
 #: The memory beside an array of multipliers, as device files name it.
 _NEAR = "SRAM"
 
@@ -66,6 +68,9 @@ class Corrector(Protocol):
     def correct(self, workloads: Sequence[Workload], estimates: Estimates, device: Device) -> Corrected:
         """What is to be added to ln of the estimated seconds."""
 
+    def threads(self, device: Device) -> int:
+        """Threads of the runtime, a count, with which that device was measured; 0 for its own choice, and for a device that was not measured."""
+
 
 class Priced(NamedTuple):
     """N operators, (N,) each: `seconds` with ends `low` and `high`; `parts`: the estimate whose parts are of these seconds; `basis`; `reasons`."""
@@ -99,22 +104,61 @@ def priced(
     low, high = base.latency_s * spread[f"{known}_low"], base.latency_s * spread[f"{known}_high"]
     basis: list[Basis] = ["analytic"] * len(workloads)
     reasons = base.all_reasons()
-    parts = base
+    whole = _eight_bits(workloads, under)
+    low, high = _scaled_at(low, whole.places, whole.low), _scaled_at(high, whole.places, whole.high)
+    parts = base._replace(peak_flop_per_s=_scaled_at(base.peak_flop_per_s, whole.places, whole.peak))
     # A tile or a split that is set is none that the libraries of those rooms would take.
     if kernel is None:
         made = formed(workloads, under, state, gpus)
-        parts, low, high = _replaced(base, made, low, high)
+        parts, low, high = _replaced(parts, made, low, high)
         for place in np.flatnonzero(made.learned).tolist():
             basis[place] = "learned"
         for reason, where in made.reasons.items():
             for place in np.flatnonzero(where).tolist():
                 reasons[place] = (*reasons[place], reason)
+    # Where only two ends of the clock are known, so are two of the time, and the peak is that of the faster one; a faster clock moves no more bytes.
+    low, high = np.where(parts.bound == 0, low / under.fastest, low), high / under.slowest
+    parts = parts._replace(peak_flop_per_s=parts.peak_flop_per_s * under.fastest)
     seconds = parts.latency_s
     if corrector is not None:
         seconds, low, high = _corrected(seconds, low, high, base, basis, reasons, corrector.correct(workloads, base, under.device))
+        _with_other_threads(basis, reasons, under, corrector.threads(under.device))
         _in_another_state(basis, reasons, under, state)
+    for place in whole.places:
+        # What was measured says itself which kernels do.
+        reasons[place] = (*reasons[place], whole.reason) if basis[place] == "analytic" else reasons[place]
     seconds, low, high = _under_ceiling(seconds, low, high, parts, under, reasons)
     return Priced(seconds, low, high, _scaled(parts, seconds), tuple(basis), tuple(reasons))
+
+
+class _EightBits(NamedTuple):
+    """Products in eight bits on a CPU: their `places`, why their time may be wrong, and with which factors on ends and on the peak."""
+
+    places: list[int]
+    reason: str = ""
+    low: float = 1.0
+    high: float = 1.0
+    peak: float = 1.0
+
+
+def _eight_bits(workloads: Sequence[Workload], under: Roofs) -> _EightBits:
+    """From all that instructions for eight bits could give to the rate of fp32, which kernels without them have."""
+    places = [at for at, work in enumerate(workloads) if work.precision in _WHOLE and work.kind in PRODUCTS] if under.kind == "cpu" else []
+    if not places or not any(each.engine == "fma" and each.precision == "fp32" for each in under.device.ceilings):
+        return _EightBits([])
+    peak, device = under.peak("int8"), under.device.name
+    if peak.precision == "int8":
+        slower = max(1.0, assumed().share["eight_bits"] * peak.matrix / under.peak("fp32").matrix)
+        return _EightBits(places, f"which kernels use the instructions of {device} for eight bits is not known: others run as in fp32", high=slower)
+    faster = WIDTH["fp32"] / WIDTH["int8"]
+    reason = f"whether {device} has instructions for eight bits is not known: with them products may take a quarter"
+    return _EightBits(places, reason, low=1 / faster, peak=faster)
+
+
+def _scaled_at(values: Floats, places: list[int], factor: float) -> Floats:
+    scaled = values.copy()
+    scaled[places] *= factor
+    return scaled
 
 
 def _replaced(base: Estimates, made: Formed, low: Floats, high: Floats) -> tuple[Estimates, Floats, Floats]:
@@ -168,6 +212,24 @@ def _corrected(
     return np.where(knows, value, seconds), np.where(knows, least, low), np.where(knows, most, high)
 
 
+def _with_other_threads(basis: list[Basis], reasons: list[tuple[str, ...]], under: Roofs, measured: int) -> None:
+    """A correction holds for as many threads as were measured; `measured` is 0 for the runtime's own choice."""
+    if under.device.kind != "cpu":
+        return
+    most = most_threads(under.device)
+    then = min(measured or most, most)
+    if then != under.threads:
+        own = "" if measured else ", as the runtime takes by itself"
+        reason = f"the trained model was measured with threads: {then}{own}; here: {under.threads}, which only the formulas under it follow"
+        _as_learned(basis, reasons, reason)
+
+
+def _as_learned(basis: list[Basis], reasons: list[tuple[str, ...]], reason: str) -> None:
+    for place, each in enumerate(basis):
+        if each in ("measured", "interpolated", "learned"):
+            basis[place], reasons[place] = "learned", (*reasons[place], reason)
+
+
 def _in_another_state(basis: list[Basis], reasons: list[tuple[str, ...]], under: Roofs, state: SystemState | None) -> None:
     """What was measured was measured on a machine left to itself: of another state only the formulas under the correction know."""
     if state is None:
@@ -175,17 +237,13 @@ def _in_another_state(basis: list[Basis], reasons: list[tuple[str, ...]], under:
     other = [
         word
         for word, holds in (
-            ("threads", under.device.kind == "cpu" and under.threads < roofs(under.device).threads), ("clock", under.clock_ratio != 1.0),
-            ("neighbours", bool(state.neighbours)), ("contention", state.memory_contention > 0),
+            ("clock", under.clock_ratio != 1.0), ("neighbours", bool(state.neighbours)), ("contention", state.memory_contention > 0),
         )
         if holds
     ]  # fmt: skip
     if not other:
         return
-    reason = f"the trained model was measured without what was set ({', '.join(other)}): only the formulas under it follow"
-    for place, each in enumerate(basis):
-        if each in ("measured", "interpolated", "learned"):
-            basis[place], reasons[place] = "learned", (*reasons[place], reason)
+    _as_learned(basis, reasons, f"the trained model was measured without what was set ({', '.join(other)}): only the formulas under it follow")
 
 
 def _under_ceiling(

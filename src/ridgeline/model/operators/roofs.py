@@ -20,13 +20,16 @@ from .assumed import assumed
 from .clocking import clock_ratio
 from .described import check_description
 
-__all__ = ["Level", "Peak", "Roofs", "roofs"]
+__all__ = ["Level", "Peak", "Roofs", "memory_rate", "most_threads", "roofs"]
 
+_NARROW = frozenset(("bf16", "fp16", "fp8", "fp4", "int8", "int4"))
 #: What may stand in for a peak that is not stated, best first; a wider format holds whatever a narrower one does.
 _STAND_INS: dict[str, tuple[str, ...]] = {
     "any": ("fp32", "bf16", "fp16", "int8"), "fp32": ("tf32",), "tf32": ("fp32",), "fp16": ("bf16", "fp32"), "bf16": ("fp16", "fp32"),
     "fp8": ("bf16", "fp16", "fp32"), "fp4": ("fp8", "bf16", "fp16"), "int8": ("fp16", "bf16", "fp32"), "int4": ("int8", "fp16", "bf16"), "fp64": (),
 }  # fmt: skip
+#: A processor that states nothing of eight bits may have no instructions for them: it does them at its rate in fp32, whatever else it has.
+_ON_CPU = _STAND_INS | {"int8": ("fp32",), "int4": ("int8", "fp32")}
 _MEMORIES = ("DRAM", "HBM", "VRAM", "flash", "host")
 #: Mixes by reads ÷ writes: what a stream with that much of each is like.
 _MIX_ORDER = ("copy", "triad", "read", "fill")
@@ -67,9 +70,11 @@ class Roofs(NamedTuple):
     """One device in one state.
 
     `units`: execution units that work; `lanes`: vector elements of fp32 at once, 0 if not known; `clock_hz`: 0 if not known; `clock_ratio`: of the
-    clock at which the ceilings hold; `levels`: from the inside outwards, the last one holds everything; `dispatch_s`: of one operator; `hop_s`: of a
-    barrier; `stretch`: ≥ 1, how much longer it takes as cores are shared with neighbours; `reached`: share of the peaks; `reasons`: what is assumed
-    or not known, for whatever runs; `power_ratio`: most power ÷ design power; `memory_left`: share of the outermost memory's rate that others leave.
+    clock at which the ceilings hold; `levels`: from the inside outwards, the last one holds everything; `dispatch_s`: of one operator;
+    `core_to_core_s`: of a cache line; `stretch`: ≥ 1, how much longer it takes as cores are shared with neighbours; `reached`: share of the peaks;
+    `reasons`: what is assumed or not known, for whatever runs; `power_ratio`: most power ÷ design power; `memory_left`: share of the
+    outermost memory's rate that others leave;
+    `slowest`, `fastest`: what the clock may be, ÷ what is taken.
     """
 
     device: Device
@@ -81,12 +86,14 @@ class Roofs(NamedTuple):
     clock_ratio: float
     levels: tuple[Level, ...]
     dispatch_s: float
-    hop_s: float
+    core_to_core_s: float
     stretch: float
     reached: float
     reasons: tuple[str, ...]
     power_ratio: float
     memory_left: float
+    slowest: float = 1.0
+    fastest: float = 1.0
 
     def peak(self, precision: str) -> Peak:
         """The peaks of a precision.
@@ -95,7 +102,7 @@ class Roofs(NamedTuple):
             OutOfRange: the device states none, and nothing that could stand in.
         """
         device = self.device
-        for tried in (precision, *_STAND_INS.get(precision, ())):
+        for tried in (precision, *(_ON_CPU if self.kind == "cpu" else _STAND_INS).get(precision, ())):
             found = _peaks(device, tried, self.threads)
             if found is not None:
                 reason = "" if tried == precision or precision == "any" else f"no peak in {precision} is known of {device.name}: {tried} is taken"
@@ -118,9 +125,11 @@ def _peaks(device: Device, precision: str, threads: int) -> tuple[float, float, 
     if not own:
         return None
     whole = _of_threads(own, threads, device.execution_units)
-    lanes = [each for each in own if each.units != "matrix"] or [
-        each for each in device.ceilings if each.engine == "fma" and each.units != "matrix" and each.precision == "fp32"
-    ]
+    wide = [each for each in device.ceilings if each.engine == "fma" and each.units != "matrix" and each.precision == "fp32"]
+    lanes = [each for each in own if each.units != "matrix"] or wide
+    if device.kind == "cpu" and precision in _NARROW and wide:
+        # What a processor has for narrow formats are dot products: everything else is computed in fp32 lanes.
+        lanes = wide
     # A device of matrix units alone does everything else with circuits that no sheet describes.
     return whole, _of_threads(lanes, threads, device.execution_units) if lanes else whole * assumed().share["lanes"], bool(lanes)
 
@@ -156,7 +165,8 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
         raise OutOfRange("a device with a peak of arithmetic", found=f"{device.name} without", remedy="probe it, or add its data sheet")
     check_description(device)
     threads = _threads(device, state, reasons)
-    core, watts = clock_ratio(device, state, reasons)
+    clock = clock_ratio(device, state, reasons)
+    core = clock.ratio
     memory = _outermost(device)
     if memory is None:
         raise OutOfRange("a device with a rate of its memory", found=f"{device.name} without", remedy="probe it, or add its data sheet")
@@ -170,13 +180,19 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
     return Roofs(
         device=device, kind=device.kind, units=threads if device.kind == "cpu" else device.execution_units or 0, threads=threads,
         lanes=device.vector_bits // 32 if device.vector_bits else 0, clock_hz=device.clock_hz.value * core if device.clock_hz else 0.0,
-        clock_ratio=core, levels=levels, hop_s=_hop(device), dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch,
-        reached=_reached(device, "arithmetic"), reasons=tuple(reasons), power_ratio=watts, memory_left=_left(rate, state) / rate,
+        clock_ratio=core, levels=levels, core_to_core_s=_hop(device, state), dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch,
+        reached=_reached(device, "arithmetic"), reasons=tuple(reasons), power_ratio=clock.power,
+        memory_left=_left(rate, state) / rate, slowest=clock.slowest, fastest=clock.fastest,
     )  # fmt: skip
 
 
+def most_threads(device: Device) -> int:
+    """How many threads can work at once, a count: the number that a runtime takes where nobody says another."""
+    return max((each.threads for each in device.ceilings if each.engine == "fma"), default=0) or device.execution_units or 1
+
+
 def _threads(device: Device, state: SystemState, reasons: list[str]) -> int:
-    most = max((each.threads for each in device.ceilings if each.engine == "fma"), default=0) or device.execution_units or 1
+    most = most_threads(device)
     if device.kind != "cpu":
         if state.threads is not None:
             reasons.append(f"threads of the host say nothing of {device.name}")
@@ -221,14 +237,23 @@ def _levels(device: Device, memory: str, threads: int, core: float, state: Syste
         found.append(Level(level.name, kept, capacity, rate * core * reached, rate * core, level.line_bytes))
     _filled(found, state)
     found.extend(_unsized(device, memory, {each.name for each in found}, core, reached))
-    if memory == "host" and not any(each.capacity_bytes > 0 for each in found):
-        reasons.append(f"how much memory {device.name} has on the chip is not known: it is taken to hold the whole model")
-        found.append(Level("chip", math.inf, math.inf, 0.0, 0.0, 64))
+    chip = _chip(device, memory, found, reasons)
     left = _left(_rate(device, memory, threads), state)
     if state.memory_clock_hz is not None:
         reasons.append("the memory clock at which the bandwidth holds is not known: the clock that is set changes nothing here")
     line = next((each.line_bytes for each in device.levels if each.name == memory), 64)
-    return (*found, Level(memory, math.inf, math.inf, left * reached, left, line))
+    return (*found, *chip, Level(memory, math.inf, math.inf, left * reached, left, line))
+
+
+def _chip(device: Device, memory: str, inner: Sequence[Level], reasons: list[str]) -> tuple[Level, ...]:
+    """What stands in for memory on the chip of which nothing is known: without it a product would be cut into blocks of a few registers."""
+    if memory == "host" and not any(each.capacity_bytes > 0 for each in inner):
+        reasons.append(f"how much memory {device.name} has on the chip is not known: it is taken to hold the whole model")
+        return (Level("chip", math.inf, math.inf, 0.0, 0.0, 64),)
+    if device.kind == "npu" and not inner:
+        reasons.append(f"how much memory {device.name} has on the chip is not known: what an operator reads is taken to pass {memory} once")
+        return (Level("chip", 0.0, math.inf, 0.0, 0.0, 64),)
+    return ()
 
 
 def _filled(levels: list[Level], state: SystemState) -> None:
@@ -254,6 +279,12 @@ def _outermost(device: Device) -> str | None:
             rates[each.level] = max(rates.get(each.level, 0.0), each.rate.value)
     named = [name for name in _MEMORIES if name in rates]
     return named[0] if named else min(rates, key=lambda name: rates[name], default=None)
+
+
+def memory_rate(device: Device) -> float:
+    """The rate of the memory behind all others with all threads, B/s; 0 where none is stated."""
+    memory = _outermost(device)
+    return 0.0 if memory is None else _rate(device, memory, most_threads(device))
 
 
 def _rate(device: Device, level: str, threads: int) -> float:
@@ -296,6 +327,8 @@ def _dispatch(device: Device, state: SystemState, library: str, reasons: list[st
     return cost.value
 
 
-def _hop(device: Device) -> float:
-    cost = device.cost("barrier-hop")
-    return assumed().hop_s if cost is None else cost.value
+def _hop(device: Device, state: SystemState) -> float:
+    if state.core_to_core_s is not None:
+        return state.core_to_core_s
+    cost = device.cost("core-to-core")
+    return assumed().core_to_core_s if cost is None else cost.value

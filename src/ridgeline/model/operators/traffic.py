@@ -35,26 +35,31 @@ def traffic(work: Asked, roofs: Roofs, reuse_bytes: Floats | None = None) -> dic
     """
     own = work.read_bytes + work.weight_bytes + work.write_bytes
     again = own if reuse_bytes is None else np.maximum(own, reuse_bytes)
-    waste = np.clip(_line(roofs) / work.run_bytes, 1.0, _MOST_WASTE)
-    served: dict[str, Floats] = {}
-    inner_total, inner_one = 0.0, _registers(roofs)
-    through = np.full_like(own, np.inf), np.full_like(own, np.inf)
-    nothing = np.zeros_like(own)
+    waste = np.minimum(np.maximum(_line(roofs) / work.run_bytes, 1.0), _MOST_WASTE)
+    known = _inside(roofs)
+    total, one = (np.array([[each[part]] for each in known.values()]) for part in (0, 1))  # (levels, 1) against (N,)
+    left, right, written = _passed(work, one, total)
+    left, right = np.minimum.accumulate(left, axis=0), np.minimum.accumulate(right, axis=0)
+    # Of a table rows are taken here and there; indexes and results stand side by side.
+    scattered = (1.0, waste) if work.kind == "gather" else (waste, 1.0)
+    # Beyond a level that holds everything since the last use, nothing is asked for.
+    found = dict(zip(known, (own > total) * (left + written) * scattered[0] + (again > total) * right * scattered[1], strict=True))
+    nothing = np.zeros(own.shape)
+    return {level.name: found.get(level.name, nothing) for level in roofs.levels}
+
+
+def _inside(roofs: Roofs) -> dict[str, tuple[float, float]]:
+    """Level whose rate is known → (bytes that all levels inside of it hold, bytes of one instance of them).
+
+    What a level serves whose rate is not known takes no time here; what it holds counts all the same.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    total, one = 0.0, _registers(roofs)
     for level in roofs.levels:
-        if level.byte_per_s == 0:
-            # Its rate is not known, so that what it serves takes no time here; what it holds counts all the same.
-            served[level.name] = nothing
-            inner_total, inner_one = max(inner_total, level.capacity_bytes), max(inner_one, level.instance_bytes)
-            continue
-        # Beyond a level that holds everything since the last use, nothing is asked for.
-        near, far = own > inner_total, again > inner_total
-        left, right, written = _passed(work, inner_one, inner_total)
-        through = np.minimum(through[0], left), np.minimum(through[1], right)
-        # Of a table rows are taken here and there; indexes and results stand side by side.
-        scattered = (1.0, waste) if work.kind == "gather" else (waste, 1.0)
-        served[level.name] = near * (through[0] + written) * scattered[0] + far * through[1] * scattered[1]
-        inner_total, inner_one = max(inner_total, level.capacity_bytes), max(inner_one, level.instance_bytes)
-    return served
+        if level.byte_per_s > 0:
+            found[level.name] = (total, one)
+        total, one = max(total, level.capacity_bytes), max(one, level.instance_bytes)
+    return found
 
 
 def _line(roofs: Roofs) -> float:
@@ -66,8 +71,8 @@ def _registers(roofs: Roofs) -> float:
     return float(roofs.device.registers_bytes or _REGISTERS)
 
 
-def _passed(work: Asked, one: float, total: float) -> tuple[Floats, Floats, Floats]:
-    """(What changes, weights, results) that pass a level of which one instance has `one` bytes and all have `total`."""
+def _passed(work: Asked, one: Floats, total: Floats) -> tuple[Floats, Floats, Floats]:
+    """(What changes, weights, results) that pass levels of which one instance has `one` bytes and all have `total`: (L, 1) → (L, N) or (N,)."""
     if work.product is not None and work.kind in ("gemm", "convolution", "moe"):
         left, right = _blocked(work, work.product, one)
         return left, right, work.write_bytes
@@ -77,12 +82,12 @@ def _passed(work: Asked, one: float, total: float) -> tuple[Floats, Floats, Floa
     return work.read_bytes * passes, work.weight_bytes * repeats, work.write_bytes
 
 
-def _blocked(work: Asked, p: Product, capacity: float) -> tuple[Floats, Floats]:
+def _blocked(work: Asked, p: Product, capacity: Floats) -> tuple[Floats, Floats]:
     """Operands of a product, each by its factor of re-reading; the patches of a convolution overlap, so that its image counts once a block."""
     # Rows may be a mean: of experts, or of products that share a right operand.
     m, n = np.ceil(p.m), p.n * np.where(p.vector, p.batch, 1.0)
     widths = work.width, work.held, work.width
-    capacity = min(capacity, _MOST_BYTES)
+    capacity = np.minimum(capacity, _MOST_BYTES)
     tile = choose_gemm_tile(m, n, p.k, capacity_bytes=capacity, element_bytes=widths, depth=8)
     moved = gemm_traffic(m, n, p.k, tile=tile, capacity_bytes=capacity, element_bytes=widths)
     left, right = moved.left_bytes / (m * p.k * widths[0]), moved.right_bytes / (p.k * n * widths[1])

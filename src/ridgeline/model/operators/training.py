@@ -19,14 +19,16 @@ from ridgeline.core import Column, Device, LatencyTable, UsageError, Workload
 
 from ..learned.conformal import upper_quantile
 from ..learned.scaling import scaling_of
+from ..learned.threads import can_limit, one_blas_thread
 from ..validation.splits import folds
 from .assumed import assumed
 from .corrector import METHODS, Corrector, Measured, Method, Range
 from .features import Operators, feature_matrix, feature_names, operators, variant_of
 from .fitting import Choice, chosen, fit_models, tried_methods
+from .identity import measured_device
 from .intervals import Residuals, intervals, measured
 from .keys import shape_keys
-from .model import Card, FamilyCard, MeasuredDevice, OperatorModel
+from .model import Card, FamilyCard, OperatorModel
 from .parts import part_of
 from .preparing import Prepared, prepared
 
@@ -133,7 +135,8 @@ def train_prepared(
             say(f"{kind}: taken over", (number + 1) / len(kinds))
             continue
         say(f"learning {kind}", number / len(kinds))
-        done = _family(found, np.array([part == kind for part in parts]), kind, used)
+        with one_blas_thread():
+            done = _family(found, np.array([part == kind for part in parts]), kind, used)
         if isinstance(done, str):
             left[kind] = done
             continue
@@ -193,7 +196,7 @@ def _rows(found: Prepared, chosen_kind: NDArray[np.bool_]) -> _Rows:
     """All rows of a part of a family with every feature that there is."""
     kind = found.workloads[int(np.argmax(chosen_kind))].kind
     names: tuple[str, ...] = ()
-    parts: list[tuple[Indexes, Floats, Floats, Operators, list[str], Floats, Floats]] = []
+    parts: list[tuple[Indexes, Floats, Floats, Operators, list[str], Floats, Floats, Floats]] = []
     counted = _columns_of_texts([found.workloads[index] for index in np.flatnonzero(chosen_kind).tolist()])
     for group in found.groups:
         inside = np.flatnonzero(chosen_kind[group.at])
@@ -204,14 +207,30 @@ def _rows(found: Prepared, chosen_kind: NDArray[np.bool_]) -> _Rows:
         listed = operators(kind, [found.workloads[index] for index in at.tolist()])
         names = (*feature_names(listed, own, group.device), *counted)
         moved = own.read_bytes + own.weight_bytes + own.write_bytes
-        parts.append((at, feature_matrix(listed, own, group.device, names), own.latency_s, listed, [group.device.name] * len(at), own.flop, moved))
+        parts.append(
+            (
+                at,
+                feature_matrix(listed, own, group.device, names),
+                own.latency_s,
+                listed,
+                [group.device.name] * len(at),
+                own.flop,
+                moved,
+                own.core_to_core_s,
+            )
+        )
     at = np.concatenate([part[0] for part in parts])
     order = np.argsort(at, kind="stable")
     estimated = np.concatenate([part[2] for part in parts])[order]
     keys = np.concatenate([shape_keys(part[3], part[4]) for part in parts])[order]
     between = np.concatenate([part[3].between_bytes for part in parts])[order]
     devices = [name for part in parts for name in part[4]]
-    derived = {name: np.concatenate([part[place] for part in parts]) for name, place in (("flop", 5), ("bytes", 6), ("estimated_s", 2))}
+    derived = {
+        name: np.concatenate([part[place] for part in parts])
+        for name, place in (("flop", 5), ("bytes", 6), ("estimated_s", 2), ("core_to_core_s", 7))
+    }
+    if np.ptp(derived["core_to_core_s"]) == 0:
+        del derived["core_to_core_s"]  # assumed, or of the machine once
     sizes = {name: np.concatenate([part[3].sizes[name] for part in parts]) for name in parts[0][3].sizes}
     return _Rows(
         at=at[order], features=np.concatenate([part[1] for part in parts])[order], names=names,
@@ -276,26 +295,30 @@ def _model(found: Prepared, state: Training, left: Mapping[str, str]) -> Operato
     for group in found.groups:
         rows[group.device.name] += int(learned[group.at].sum())
     devices = {group.device.name: group.device for group in found.groups}
-    notes = () if "trees" in tried_methods() else ("trees were not tried: LightGBM is not installed",)
     settings = state.settings
     card = Card(
         source=found.table.source, rows_given=found.rows_given, rows_learned=int(learned.sum()), excluded=found.table.excluded,
         split=f"by shape: {settings.folds} folds, no shape in two of them, whatever its device and precision", folds=settings.folds,
         seed=settings.seed, families=tuple(state.finished[kind].card for kind in sorted(state.finished)), left_out=dict(left),
-        unchecked=found.unchecked, versions=_versions(), notes=notes,
+        unchecked=found.unchecked, versions=_versions(), notes=_notes(),
     )  # fmt: skip
     return OperatorModel(
         correctors={kind: state.finished[kind].corrector for kind in sorted(state.finished)},
-        devices={name: _device(devices[name], rows[name]) for name in sorted(rows) if rows[name]}, level=settings.level,
+        devices={
+            name: measured_device(devices[name], rows=count, threads=found.table.threads(name)) for name, count in sorted(rows.items()) if count
+        },
+        level=settings.level,
         formula_log=max(_UNKNOWN, *(each.formula_log for each in state.finished.values())), data_version=found.data_version, card=card,
         formulas=assumed().version,
     )  # fmt: skip
 
 
-def _device(device: Device, rows: int) -> MeasuredDevice:
-    return MeasuredDevice(
-        name=device.name, kind=device.kind, vendor=device.vendor, architecture=device.architecture, fingerprint=device.fingerprint, rows=rows
-    )  # fmt: skip
+def _notes() -> tuple[str, ...]:
+    missing = {
+        "trees were not tried: LightGBM is not installed": "trees" in tried_methods(),
+        "products of matrices were not kept on one thread: threadpoolctl is not installed": can_limit(),
+    }
+    return tuple(note for note, here in missing.items() if not here)
 
 
 def _versions() -> dict[str, str]:

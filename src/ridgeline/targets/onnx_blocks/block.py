@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from ridgeline.core import UsageError, Workload
 
-from .building import Node, feeds, model
+from .building import feeds, model
 from .convolutions import convolution, pooling
 from .elementwise import elementwise
 from .movement import copy, gather
+from .nodes import Node, operand
 from .products import gemm, recurrent
 from .rows import normalisation, reduction, softmax
+from .writers import written
 
 __all__ = ["Block", "Size", "block", "size_of"]
 
@@ -34,14 +36,15 @@ class Size(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Equal operators as a model.
+    """Equal operators as a model, each behind operators that write its inputs.
 
-    `model`: the ONNX file, to be run as it is: optimising would take nodes away. `feeds`: a value for each input. `copies`: operators in it;
-    `idle`: further ones, which do nothing. `work`: the operator as it stands there, with what is touched between two executions and since its inputs
-    were written.
+    `model`: the ONNX file, to be run as it is: optimising would take nodes away. `writers`: the same without the operators, to be taken off; empty
+    where nothing is written. `feeds`: a value for each input. `copies`: operators in the block; `idle`: further ones, which do nothing and are not in
+    `writers`. `work`: the operator as it stands there, with what is touched between two executions and since its inputs were written.
     """
 
     model: bytes
+    writers: bytes
     feeds: dict[str, NDArray[Any]]
     copies: int
     idle: int
@@ -49,7 +52,7 @@ class Block(NamedTuple):
 
 
 def block(work: Workload, copies: int, *, fresh: bool = False) -> Block:
-    """So many of the operator, each with weights of its own, and with inputs of its own if `fresh`.
+    """So many of the operator, each with weights of its own and with inputs that were written just before, or before the first of all if `fresh`.
 
     Raises:
         UsageError: a workload that is no operator of onnxruntime, or sizes that do not go together.
@@ -57,9 +60,13 @@ def block(work: Workload, copies: int, *, fresh: bool = False) -> Block:
     node = _node(work)
     size = _size(node)
     ones = size.weights + size.inputs + size.results
-    around = copies * size.weights + (copies if fresh else 1) * size.inputs + size.results
-    placed = msgspec.structs.replace(work, reuse_bytes=float(max(1, around)), age_bytes=float(max(1, around if fresh else ones)))
-    return Block(model(node, copies, fresh=fresh), feeds(node, copies, fresh=fresh), copies, copies * len(node.results), placed)
+    # What inputs are written from is the same for all; the next input is written where the last one was, unless all are there at once.
+    around = copies * size.weights + (1 + (copies if fresh else 1)) * size.inputs + size.results
+    # Between the writing of an input and its use half of the other copies' are written, and half of the other operators run.
+    age = ones + (copies - 1) / 2 * (size.inputs + ones) if fresh else ones
+    placed = msgspec.structs.replace(work, reuse_bytes=float(max(1, around)), age_bytes=float(max(1, age)))
+    writers = model(node, copies, fresh=fresh, bare=True) if written(node) else b""
+    return Block(model(node, copies, fresh=fresh), writers, feeds(node), copies, copies * len(node.results), placed)
 
 
 def size_of(work: Workload) -> Size:
@@ -85,8 +92,8 @@ def _node(work: Workload) -> Node:
 
 
 def _call(work: Workload) -> Node:
-    """The least that an operator can do."""
-    return elementwise(Workload(kind="elementwise", variant="Relu", sizes={"elements": 1}))
+    """The least that an operator can do, of whole numbers, so that nothing writes its input."""
+    return Node("Abs", (operand(1, dtype="int64"),), (((1,), "int64"),))
 
 
 _KINDS: Mapping[str, Callable[[Workload], Node]] = {

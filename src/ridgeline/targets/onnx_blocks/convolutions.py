@@ -10,7 +10,7 @@ from typing import Any
 
 from ridgeline.core import UsageError, Workload
 
-from .building import BLOCKED, MICROSOFT, Node, Operand, constant, operand, weights
+from .nodes import BLOCKED, MICROSOFT, Node, Operand, constant, operand, weights
 
 __all__ = ["convolution", "pooling"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ridgeline.core import UsageError, Workload
 
-from .building import MICROSOFT, Node, Operand, constant, operand
+from .nodes import MICROSOFT, Node, Operand, constant, operand
 
 __all__ = ["BINARY", "UNARY", "elementwise"]
 

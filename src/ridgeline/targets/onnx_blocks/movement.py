@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ridgeline.core import UsageError, Workload
 
-from .building import BLOCKED, Node, constant, operand, weights
+from .nodes import BLOCKED, Node, constant, operand, weights
 
 __all__ = ["copy", "gather"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ridgeline.core import UsageError, Workload
 
-from .building import MICROSOFT, Node, Operand, constant, operand, weights
+from .nodes import MICROSOFT, Node, Operand, constant, operand, weights
 
 __all__ = ["gemm", "recurrent"]
 
