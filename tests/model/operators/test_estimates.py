@@ -359,6 +359,17 @@ def test_a_cap_that_is_too_low_is_refused_in_watts(cap_w: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["h100 sxm", "h200 sxm"])
+def test_a_lower_cap_never_gives_a_higher_clock(name: str) -> None:
+    """Of 700 W, 402 gave 0.27 of the clock, for below 403 the shares of power that are assumed cannot hold, and 406 gave 0.12."""
+    device = find(name)
+    under = [roofs(device, SystemState(power_cap_w=cap)) for cap in np.linspace(200, 720, 105)]
+    clocks = np.array([(each.clock_ratio * each.slowest, each.clock_ratio, each.clock_ratio * each.fastest) for each in under])
+    assert (np.diff(clocks, axis=0) >= -1e-12).all()
+    assert all(each.slowest <= 1 <= each.fastest for each in under)
+    assert (under[-1].clock_ratio, under[-1].slowest, under[-1].fastest) == (1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["h100 sxm", "h200 sxm"])
 def test_a_cap_that_the_board_accepts_is_answered_wide(name: str) -> None:
     """From a tenth of the clock to what 200 of 700 W give where nothing else draws any: half of it at 0.75 of the voltage takes 0.281 of them."""
     work, device = Workload(kind="gemm", precision="bf16", sizes={"m": 4096, "n": 4096, "k": 4096}), find(name)

@@ -53,13 +53,14 @@ class EthosCost:
     blocks: Blocks
 
 
-def ethos_cost(npu: EthosU, layers: EthosLayers, *, blocks: Blocks | None = None) -> EthosCost:
+def ethos_cost(npu: EthosU, layers: EthosLayers, *, blocks: Blocks | None = None, passes: Reals | None = None) -> EthosCost:
     """cycles = max(compute, SRAM, off chip) for each layer.
 
     Args:
         npu: from `ethos_u`.
         layers: from `ethos_layers`.
         blocks: how the layers are cut, where it is known; else `chosen_blocks`.
+        passes: how often each layer runs, (n,), ≥ 1, if not once; the cycles are those of one pass.
 
     Raises:
         OutOfRange: counts past 2⁵³.
@@ -74,7 +75,7 @@ def ethos_cost(npu: EthosU, layers: EthosLayers, *, blocks: Blocks | None = None
     compute = block_cycles(npu, layers, cut)
     compute = compute + npu.off_chip_latency * (BEFORE * layers.off_chip_input + AFTER * layers.off_chip_result)
     moved = ethos_traffic(npu, layers, cut)
-    off_chip = np.maximum(_weights(npu, layers, compute, moved.spatial), moved.off_chip_cycles)
+    off_chip = np.maximum(_weights(npu, layers, _before(compute, passes), moved.spatial), moved.off_chip_cycles)
     sram = moved.sram_cycles
     cycles = np.maximum(np.maximum(compute, sram), off_chip)
     macs = layers.macs // np.where(_skips(npu, layers), 2, 1)
@@ -96,9 +97,14 @@ def _skips(npu: EthosU, layers: EthosLayers) -> np.ndarray[tuple[int, ...], np.d
     return np.asarray(sparse & layers.of("convolution", "fully-connected") & (npu.scale_cycles > 0))
 
 
-def _weights(npu: EthosU, layers: EthosLayers, compute: Reals, spatial: Counts) -> Reals:
+def _before(compute: Reals, passes: Reals | None) -> Reals:
+    """Cycles of the layer before each, for each of its passes."""
+    times = np.ones_like(compute) if passes is None else passes
+    return np.concatenate(([0.0], (compute * times)[:-1])) / times
+
+
+def _weights(npu: EthosU, layers: EthosLayers, before: Reals, spatial: Counts) -> Reals:
     """Weights are fetched while the layer before runs, where they are used for more than one block; else, and of a matrix, they are streamed."""
-    before = np.concatenate(([0.0], compute[:-1]))
     streaming = layers.weight_bytes / npu.off_chip_bytes_per_cycle
     # Were those of a matrix fetched ahead from some number of rows on, a network of more rows would take less.
     hidden = (spatial > 1) & ~layers.of("fully-connected")

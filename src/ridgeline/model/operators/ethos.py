@@ -30,10 +30,6 @@ _MULTIPLYING = frozenset(("mul", "quantizelinear"))
 _OF_IMAGES = frozenset(("convolution", "pooling"))
 #: Channels of a brick, in which elements without a shape are taken to lie.
 _BRICK = 16
-#: Families whose size `n` counts images.
-_OF_IMAGES = frozenset(("convolution", "pooling"))
-#: Channels of a brick, in which elements without a shape are taken to lie.
-_BRICK = 16
 _Layer = tuple[EthosKind, int, int, int, int, int, int, int, int]
 
 
@@ -51,21 +47,20 @@ def ethos_times(
         return None
     layers = {place: layer for place, work in enumerate(workloads) if (layer := _layer(work)) is not None}
     items = np.array([workloads[place].sizes.get("n", 1) if workloads[place].kind in _OF_IMAGES else 1 for place in layers], np.float64)
-    items = np.array([workloads[place].sizes.get("n", 1) if workloads[place].kind in _OF_IMAGES else 1 for place in layers], np.float64)
     found = tuple(np.full(len(workloads), np.nan) for _ in range(5))
     if layers:
         try:
             chosen = list(layers.values())
             blocks = _blocks(npu, chosen)
             npu = _in_state(npu, clock_ratio, memory_left)
-            cost = ethos_cost(npu, _layers(chosen), blocks=blocks)
+            cost = ethos_cost(npu, _layers(chosen), blocks=blocks, passes=items)
         except (OutOfRange, UsageError):
             return None
         places = list(layers)
-        fetched = _fetched(cost.cycles, cost.off_chip_bytes / npu.off_chip_bytes_per_cycle)
-        found[0][places] = items * np.maximum(cost.cycles, fetched) / npu.clock_hz
+        fetched = _fetched(items * cost.cycles, items * cost.off_chip_bytes / npu.off_chip_bytes_per_cycle)
+        found[0][places] = np.maximum(items * cost.cycles, fetched) / npu.clock_hz
         found[1][places] = items * cost.compute_cycles / npu.clock_hz
-        found[2][places] = items * np.maximum(np.maximum(cost.sram_cycles, cost.off_chip_cycles), fetched) / npu.clock_hz
+        found[2][places] = np.maximum(items * np.maximum(cost.sram_cycles, cost.off_chip_cycles), fetched) / npu.clock_hz
         found[3][places], found[4][places] = items * cost.off_chip_bytes, items * cost.sram_bytes
     return found[0], found[1], found[2], found[3], found[4]
 
