@@ -146,7 +146,7 @@ def test_larger_heads_are_no_faster() -> None:
 
 
 def test_products_with_one_right_operand_are_one_of_all_rows() -> None:
-    apart, together = ({"m": 16, "n": 512, "k": 512, "batch": 8}, {"m": 128, "n": 512, "k": 512})
+    apart, together = ({"m": 3, "n": 512, "k": 512, "batch": 8}, {"m": 24, "n": 512, "k": 512})
     assert one(Workload(kind="gemm", sizes=apart)).latency_s[0] == one(Workload(kind="gemm", sizes=together)).latency_s[0]
 
 

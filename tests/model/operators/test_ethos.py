@@ -50,7 +50,7 @@ def test_a_network_of_a_larger_batch_takes_no_less(name: str) -> None:
 
 def test_all_products_of_a_batch_are_counted() -> None:
     times = ethos_times([
-        Workload(kind="gemm", sizes=sizes, precision="int8") for sizes in ({"m": 4, "n": 64, "k": 64, "batch": 8}, {"m": 32, "n": 64, "k": 64})
+        Workload(kind="gemm", sizes=sizes, precision="int8") for sizes in ({"m": 16, "n": 256, "k": 256, "batch": 16}, {"m": 256, "n": 256, "k": 256})
     ], find("ethos-u55-128"))  # fmt: skip
     assert times is not None
     assert times[0][0] == times[0][1]

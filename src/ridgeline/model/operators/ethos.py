@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -109,15 +110,16 @@ def _in_state(npu: EthosU, clock_ratio: float, memory_left: float) -> EthosU:
 
 
 def _blocks(npu: EthosU, layers: Sequence[_Layer]) -> Blocks:
-    """The cut of each layer: a network has few different ones, and choosing takes longest."""
-    unlike = list(dict.fromkeys(layers))
+    """The cut of each layer, which no state of the machine changes; a network has few different ones."""
+    unlike = tuple(dict.fromkeys(layers))
     at = np.array([unlike.index(layer) for layer in layers])
-    cut = chosen_blocks(npu, _layers(unlike))
-    height, width, channels = cut.unit
-    return Blocks(
-        height=cut.height[at], width=cut.width[at], channels=cut.channels[at], unit=(height[at], width[at], channels[at]),
-        window_first=cut.window_first[at],
-    )  # fmt: skip
+    return _chosen(npu, unlike).some(at)
+
+
+@lru_cache(maxsize=16)
+def _chosen(npu: EthosU, layers: tuple[_Layer, ...]) -> Blocks:
+    """Choosing takes longest."""
+    return chosen_blocks(npu, _layers(layers))
 
 
 def _layers(layers: Sequence[_Layer]) -> EthosLayers:
