@@ -5,8 +5,8 @@ More work is more of one size with all others as they are; chains of sizes stand
 
 - more experts for as many tokens, a convolution that becomes a depthwise one, a window where there was none: these are other kernels;
 - on an Ethos-U images, windows and channels of convolutions, and images of pooling: they are cut by rules made from its compiler's choices, and by
-  the compiler's own cycles some larger ones take less (on U85 by the rules alone). Its matrices are held to the rule from eight columns and eight sums
-  on: fewer lie in pieces of which most is thrown away.
+  the cycles of the compiler itself some larger ones take less (on U85 by the rules alone). Its matrices are held to the rule from eight columns and
+  eight sums on: fewer lie in pieces of which most is thrown away.
 """
 
 from __future__ import annotations
