@@ -4,7 +4,7 @@ This module decides how pairs of queries and keys become blocks over execution u
 kernel quality to the constants of the data file and to a learned correction. With c seconds of arithmetic at the sustained peak and b of traffic:
 
     smooth = 4 µs + √(c² + b²) + 0.3 longest                                  longest: one block of 128 queries over all keys it sees, on one unit
-    blocked = θ₁ 1 µs + ((θ₂ blocks)³ + (θ₃ b)³)^(1/3) + θ₄ waves 1 µs + θ₅ longest
+    blocked = θ₁ 1 µs + ((θ₂ blocks)³ + (θ₃ b)³)^(1/3) + θ₄ waves 1 µs
     blocks = Σ over waves j of min(⌈keys ÷ 128⌉ − j units ÷ (batch heads), ⌈window ÷ 128⌉ + 1) blocks of 128 × 128 on one unit
 
 Rows of blocks are taken from the last one, which sees all keys, upwards; a wave takes as long as its first. None of this falls with more work.
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 _BLOCK = 128.0
 _SMOOTH_S, _LONGEST_SHARE, _WAVE_S = 4e-6, 0.3, 1e-6
-_NAMES = ("launch", "arithmetic", "memory", "waves", "longest")
+_NAMES = ("launch", "arithmetic", "memory", "waves")
 
 
 class AttentionCost(NamedTuple):
@@ -92,7 +92,7 @@ def attention_seconds(cost: AttentionCost, known: AttentionConstants) -> Floats:
 
 def _blocked(cost: AttentionCost, theta: Floats) -> Floats:
     both = np.cbrt((theta[1] * cost.blocks) ** 3 + (theta[2] * cost.memory) ** 3)
-    return np.asarray(_WAVE_S * (theta[0] + theta[3] * cost.waves) + both + theta[4] * cost.longest)
+    return np.asarray(_WAVE_S * (theta[0] + theta[3] * cost.waves) + both)
 
 
 def fit_attention(cost: AttentionCost, seconds: Floats, *, phase: str, source: str) -> AttentionConstants:
@@ -101,7 +101,7 @@ def fit_attention(cost: AttentionCost, seconds: Floats, *, phase: str, source: s
 
     measured = np.log(seconds)
     found = least_squares(
-        lambda log: np.log(_blocked(cost, np.exp(log))) - measured, np.log([6.0, 0.8, 1.0, 0.1, 0.3]), loss="soft_l1", f_scale=0.1,
+        lambda log: np.log(_blocked(cost, np.exp(log))) - measured, np.log([6.0, 0.8, 1.0, 0.1]), loss="soft_l1", f_scale=0.1,
         bounds=(np.log(1e-4), np.log(100.0)), max_nfev=60,
     )  # fmt: skip
     theta = np.exp(found.x)
