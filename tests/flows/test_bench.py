@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import ridgeline.flows.bench as flow
-from ridgeline.core import Benchmark, BenchReport, ClockState, Run, TargetFailed, UsageError
+from ridgeline.core import Benchmark, BenchReport, ClockState, CoreToCore, Run, TargetFailed, UsageError
 from ridgeline.core.column import MemoryBlobs
 from ridgeline.core.documents import decode, encode
+from ridgeline.diagnosis import cores
 from ridgeline.flows.benching import callable_target
 from ridgeline.machine import Watched
-from ridgeline.measurement.bench import BenchPlan
+from ridgeline.measurement.bench import BenchPlan, rounds
+from ridgeline.measurement.core_to_core import ALONE, CoreToCoreWatch
 from ridgeline.notebook import Notebook
 from ridgeline.targets import parse_target
 
@@ -62,6 +65,64 @@ def test_neighbours_are_named(target: str, monkeypatch: pytest.MonkeyPatch, load
     told = [each.message for each in report.warnings if each.code == "interference"]
     assert told == (["other programs kept 1.3 CPUs busy while this ran, in the mean"] if said else [])
     assert any(each.code == "interference" for each in runs[0].facts.warnings) is said
+
+
+class Placed:
+    """Stands in for the watch: the host moves the cores after three looks."""
+
+    def __init__(self) -> None:
+        self.looked, self.fresh = 0, list[float]()
+
+    def look(self) -> None:
+        self.looked += 1
+        self.fresh.append(4e-8 if self.looked <= 3 else 2e-7)
+
+    def taken(self) -> CoreToCore:
+        looks, self.fresh = tuple(self.fresh), []
+        return CoreToCore(looks_s=looks)
+
+
+@pytest.mark.parametrize(("threads", "said"), [(1, False), (2, True)])
+def test_cores_that_were_moved_are_named_where_threads_meet(
+    tmp_path: Path, book: Notebook, monkeypatch: pytest.MonkeyPatch, threads: int, said: bool
+) -> None:
+    """The times are kept with every benchmark, and are a warning only where several threads work at once."""
+    monkeypatch.setattr(rounds, "CoreToCoreWatch", Placed)
+    monkeypatch.setattr(cores, "others_work", lambda *seconds: threads > 1)
+    file = tmp_path / "work.py"
+    file.write_text("def work():\n    return sum(range(200))\n")
+    runs: list[Run] = []
+    report = flow.bench(f"{file}:work", processes=3, samples=20, time_budget_s=20, notebook=book, run_to=runs.append)
+    assert any(each.code == "cores-moved" for each in report.warnings) is said
+    apart = report.clock.core_to_core
+    assert apart is not None
+    assert apart.looks_s == (*[4e-8] * 3, *[2e-7] * 3)
+    kept = book.get(runs[0].id)
+    assert kept.facts.clock.core_to_core == apart
+    again = flow.bench(f"{file}:work", processes=5, samples=20, time_budget_s=20, notebook=book, resume=runs[0].id)
+    assert again.clock.core_to_core is not None
+    assert len(again.clock.core_to_core.looks_s) == 10, "a run that goes on keeps the looks of before"
+
+
+def test_one_cpu_alone_has_a_reason_in_the_place_of_a_time(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "CoreToCoreWatch", lambda: CoreToCoreWatch(cpus=(0,)))
+    report = flow.bench(target, processes=2, samples=20, time_budget_s=20)
+    assert report.clock.core_to_core == CoreToCore(missing=ALONE)
+    assert not any(each.code == "cores-moved" for each in report.warnings)
+
+
+def test_a_run_of_before_goes_on(target: str, book: Notebook) -> None:
+    """Runs that were kept when nobody looked at the cores."""
+    runs: list[Run] = []
+    flow.bench(target, processes=2, samples=10, run_to=runs.append)
+    (run,) = runs
+    assert run.bench is not None
+    old = [replace(record, clock=replace(record.clock, core_to_core=None)) for record in run.bench.processes if record.clock is not None]
+    facts = replace(run.facts, clock=replace(run.facts.clock, core_to_core=None))
+    book.add(replace(run, facts=facts, bench=replace(run.bench, processes=tuple(old))))
+    report = flow.bench(target, processes=3, samples=10, notebook=book, resume=run.id)
+    assert report.ground_truth.processes == 3
+    assert report.clock.core_to_core is not None
 
 
 def test_a_function_in_a_file(target: str, book: Notebook) -> None:

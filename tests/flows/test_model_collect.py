@@ -84,6 +84,24 @@ def test_the_operator_is_what_calls_and_idle_operators_leave(tmp_path: Path) -> 
             assert found.latency_s.values[index] == pytest.approx(seconds_of(work), rel=1e-6)
 
 
+def test_a_call_in_the_table_is_one_with_arrays() -> None:
+    """What is taken off blocks is the call with bound operands; what a user pays is the one with arrays."""
+    block_time = timed(Workload(kind="call", sizes={"nodes": 4}), 2, 2, CALL_S, False)
+    with_arrays = msgspec.structs.replace(block_time, run_s=3 * CALL_S)
+    rows = [Measured(form="call", number=-1, spent_s=0.1, block=each) for each in (with_arrays, msgspec.structs.replace(with_arrays, idle=6))]
+    assert table(head(), rows, "t").latency_s.values.tolist() == [3 * CALL_S, 3 * CALL_S]
+    assert around(rows) == Around(CALL_S, 0.0)
+
+
+def test_rows_whose_threads_waited_for_processors_are_measured_again() -> None:
+    quiet = timed(Workload(kind="elementwise", variant="Erf", sizes={"elements": 8}), 2, 2, 1e-5, False)
+    rows = [
+        Measured(form="one operand", number=place, spent_s=0.1, block=msgspec.structs.replace(quiet, waited_share=share))
+        for place, share in enumerate((0.0, 0.04, 0.3))
+    ]
+    assert disturbed(rows) == [False, False, True]
+
+
 def test_the_file_is_the_table(tmp_path: Path) -> None:
     found = collect(str(tmp_path / "t.json"), seconds=600.0, executor=Machine())
     kept = decode((tmp_path / "t.json").read_bytes(), LatencyTable)

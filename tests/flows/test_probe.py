@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import ridgeline.flows.probe as flow
-from ridgeline.core import Ceiling, Device, Machine, Need, Quantity
+from ridgeline.core import Ceiling, Cost, Device, Machine, Need, Quantity
 from ridgeline.core.documents import encode
 from ridgeline.flows.instruments import Instruments, satisfy
 from ridgeline.machine import read_machine
@@ -68,6 +69,20 @@ def test_how_far_apart_the_cpus_are_is_never_kept(measured: Probe, monkeypatch: 
         assert [cost.seconds.value for cost in device.costs if cost.name == "core-to-core"] == [seconds]
     assert file.read_bytes() == before
     assert measured.asked == [False]
+
+
+def test_how_far_apart_they_were_in_another_minute_is_not_how_far_they_are(measured: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a program that leaves two CPUs no turn together nothing is known, and predictions say what they assume."""
+    cost = Cost(name="core-to-core", seconds=Quantity.exact(3e-4, "s", source="measured"))
+    real = flow._measured
+    monkeypatch.setattr(flow, "_measured", lambda *given: msgspec.structs.replace(real(*given), costs=(cost,)))
+    for device in (flow.probe(), flow.probe()):
+        assert device.cost("core-to-core") is None
+        assert any("could not be measured now" in note for note in device.notes)
+    monkeypatch.setattr(flow, "core_to_core_here", lambda: 4e-8)
+    for device in (flow.probe(), flow.probe(refresh=True)):
+        assert [each.seconds.value for each in device.costs] == [4e-8]
+        assert device.notes == ()
 
 
 def test_a_quick_one_does_not_stand_in_for_a_full_one(measured: Probe, tmp_path: Path) -> None:
@@ -145,7 +160,7 @@ def test_two_at_once_measure_once(tmp_path: Path) -> None:
     code = (
         "import sys, time\n"
         "import ridgeline.flows.probe as flow\n"
-        "from ridgeline.core import Ceiling, Device, Quantity\n"
+        "from ridgeline.core import Ceiling, Cost, Device, Quantity\n"
         "def measured(machine, quick, say):\n"
         "    open(sys.argv[1], 'a').write('x')\n"
         "    time.sleep(0.3)\n"

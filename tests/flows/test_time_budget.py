@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ridgeline.core import Facts, Need
+from ridgeline.core import CoreToCore, Facts, Need
 from ridgeline.flows.instruments import satisfy
 from ridgeline.flows.instruments.surroundings import Instruments
 from ridgeline.measurement.agent import level1
@@ -87,6 +87,34 @@ def test_a_first_call_beyond_the_budget_lowers_the_least_number(
     with pytest.raises(Stopped):
         level1.ground_truth(budget_s=2.0, samples=100, at_least=3)
     assert [plan.at_least for plan in plans] == [at_least]
+
+
+def test_how_far_apart_the_cores_are_stands_beside_the_ground_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, at every sentinel and behind."""
+    looks: list[float] = []
+
+    class Watch:
+        def look(self) -> None:
+            looks.append(1e-8 * (len(looks) + 4))
+
+        def taken(self) -> CoreToCore:
+            return CoreToCore(looks_s=tuple(looks))
+
+    class Loop:
+        fma_ratio = stream_ratio = None
+
+        def __init__(self, device: object, cpu: int) -> None:
+            pass
+
+        def run(self) -> None:
+            pass
+
+    monkeypatch.setattr(level1, "CoreToCoreWatch", Watch)
+    monkeypatch.setattr(level1, "SentinelLoop", Loop)
+    monkeypatch.setattr(Session, "current", Prepared(call=lambda: None, info=facts([]).target, first_s=1e-6))
+    found = level1.ground_truth(budget_s=0.2, samples=20, at_least=3)
+    assert found.clock.core_to_core == CoreToCore(looks_s=tuple(looks))
+    assert len(looks) >= 3
 
 
 @pytest.mark.parametrize("instrument", ["relayouts", "primitives", "waits", "dispatch"])

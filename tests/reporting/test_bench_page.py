@@ -8,6 +8,7 @@ from ridgeline.core import (
     BenchReport,
     Caution,
     ClockState,
+    CoreToCore,
     GroundTruth,
     InputLatency,
     Mode,
@@ -94,6 +95,16 @@ def test_everything_that_is_known_is_on_the_page(bare: BenchReport) -> None:
     assert "swap" not in text, "what is as it should be is in the JSON"
     assert "input-4 " not in text, "ten inputs, the slowest"
     assert "4 faster inputs" in text
+
+
+def test_how_far_apart_the_cores_were(bare: BenchReport) -> None:
+    from msgspec.structs import replace
+
+    text = " ".join(terminal(bench_page(replace(bare, clock=ClockState(core_to_core=CoreToCore(looks_s=(4e-8, 2e-7, 4.4e-8))))), 160, False).split())
+    assert "core to core 44.0 ns a cache line between two cores, 40.0 ns to 200 ns" in text
+    text = terminal(bench_page(replace(bare, clock=ClockState(core_to_core=CoreToCore(missing="one CPU alone")))), 160, False)
+    assert "one CPU alone" in text
+    assert "core to core" not in terminal(bench_page(bare), 160, False), "a run of before"
 
 
 def test_throughput_and_latency_are_never_said_of_each_other(bare: BenchReport) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import Column, ComparisonSet, Series
+from ridgeline.core import Column, ComparisonSet, CoreToCore, Series
 from ridgeline.diagnosis.comparison import compare_series
 from ridgeline.reporting import comparison_page, terminal
 
@@ -57,3 +58,14 @@ def test_keys_of_one_side_are_one_line() -> None:
     assert "x05" not in page
     assert "if 'f' and 'g' do the same work" in page
     assert "names-differ" in page
+
+
+def test_how_far_apart_the_cores_were_beside_both_sides() -> None:
+    a, b = (
+        msgspec.structs.replace(_series(np.ones((9, 1))), core_to_core=found)
+        for found in (CoreToCore(looks_s=(4.4e-8,)), CoreToCore(missing="one CPU alone"))
+    )
+    page = _page(a, b)
+    assert "core to core, A 44.0 ns a cache line between two cores" in page
+    assert "core to core, B — one CPU alone" in page
+    assert "core to core" not in _page(_series(np.ones((9, 1))), _series(np.ones((9, 1))))

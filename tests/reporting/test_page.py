@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ridgeline.core import Diagnosis, Quantity, Where
+from ridgeline.core import CoreToCore, Diagnosis, Quantity, Where
 from ridgeline.core.units import parse
 from ridgeline.reporting import Bars, Cell, Items, Page, Pairs, Table, format_cell, html_report, page, terminal
 from ridgeline.reporting.diagnosis_page import place
@@ -174,6 +174,21 @@ def test_the_recipe_names_what_must_be_alike(full_diagnosis: Diagnosis) -> None:
     assert cells["software"].value == "onnxruntime 1.32, python 3.11.7"
     assert cells["stolen"].value == 0.003
     assert cells["governor"].value is None
+
+
+@pytest.mark.parametrize(
+    ("found", "value", "said"),
+    [
+        (CoreToCore(looks_s=(4e-8, 2e-7, 4.4e-8)), 4.4e-8, "40.0 ns to 200 ns"), (CoreToCore(looks_s=(4e-8,)), 4e-8, "two cores"),
+        (CoreToCore(missing="one CPU alone"), None, "one CPU alone"),
+    ],
+)  # fmt: skip
+def test_how_far_apart_the_cores_were(full_diagnosis: Diagnosis, found: CoreToCore, value: float | None, said: str) -> None:
+    clock = msgspec.structs.replace(full_diagnosis.clock, core_to_core=found)
+    made = page(msgspec.structs.replace(full_diagnosis, clock=clock))
+    assert _pairs(made, "How to reproduce")["core to core"].value == value
+    assert said in terminal(made, 160, False)
+    assert "core to core" not in terminal(page(full_diagnosis), 160, False), "a diagnosis of before"
 
 
 @pytest.mark.parametrize(("budget", "state"), [("33.3ms@p99", "met"), ("15ms@p99", "missed"), ("20ms@p99", "undecided"), ("12ms", "missed")])

@@ -13,6 +13,7 @@ from ridgeline.model.design.drawing import first
 from ridgeline.model.families import sizes_of
 from ridgeline.model.graphs.workloads import workloads
 from ridgeline.targets.onnx_blocks import block, size_of
+from ridgeline.targets.onnx_blocks.nodes import values, weights
 
 onnx = pytest.importorskip("onnx", reason="onnx, which makes the models, is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime, which runs the blocks, is not installed")
@@ -79,8 +80,20 @@ def test_values_are_those_of_networks() -> None:
     whole = block(Workload(kind="gemm", variant="MatMulInteger", precision="int8", sizes={"m": 8, "n": 64, "k": 64}), 1)
     bytes_ = next(onnx.numpy_helper.to_array(each) for each in onnx.load_from_string(whole.model).graph.initializer if each.name == "operand1_0")
     assert (int(bytes_.min()), int(bytes_.max())) == (-128, 127)
+    mask = block(Workload(kind="elementwise", variant="Where", sizes={"elements": 10_000, "inputs": 3}), 1).feeds["operand0"]
+    turns = int((mask[1:] != mask[:-1]).sum())
+    assert 0 < turns < len(mask) / 64, "a processor foresees a mask that holds for long, as those of models do"
     places = block(Workload(kind="gather", variant="Gather", sizes={"rows": 2, "width": 4, "indices": 30}), 1).feeds["operand1"]
     assert set(places.tolist()) == {0, 1}
+
+
+def test_long_operands_begin_elsewhere_too() -> None:
+    """Longer than what is kept of the drawn values, and of another copy: still different, and all there."""
+    one, two = (values(weights(2**23 + 5), number) for number in (0, 1))
+    assert len(one) == len(two) == 2**23 + 5
+    assert (one != two).mean() > 0.99
+    short = values(weights(1000), 1)
+    assert (short == two[:1000]).all()
 
 
 def test_what_a_block_touches() -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .cold import ColdStart
     from .column import Blobs, Column, MemoryBlobs
     from .comparison import ChangedKey, Comparison, ComparisonSet, Contribution, SideSummary, TailComparison, Verdict
+    from .core_to_core import CoreToCore
     from .device import Ceiling, Cost, Device, Engine, Lanes, Link, MacArray, MemoryLevel, Port, Precision, System, Units
     from .diagnosis import Diagnosis
     from .errors import (
@@ -131,6 +132,7 @@ _HOMES = {
     "cold": "ColdStart",
     "column": "Blobs Column MemoryBlobs",
     "comparison": "ChangedKey Comparison ComparisonSet Contribution SideSummary TailComparison Verdict",
+    "core_to_core": "CoreToCore",
     "device": "Ceiling Cost Device Engine Lanes Link MacArray MemoryLevel Port Precision System Units",
     "diagnosis": "Diagnosis",
     "errors": "BackendUnavailable NotComparable OutOfRange PluginError ReadError RidgelineError TargetFailed Unstable UsageError",
@@ -178,21 +180,21 @@ if not TYPE_CHECKING:
 __all__ = [
     "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "AgainstExpected", "BackendUnavailable", "Basis", "BenchReport", "Benchmark",
     "Better", "Blobs", "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling",
-    "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "Cost", "CounterTrack",
-    "Counters", "CriticalPath", "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "ErrorGroup", "ErrorSummary", "Evaluate",
-    "EventCount", "Evidence", "Excluded", "ExpectedOperator", "ExpectedSummary", "ExpectedTable", "Experiment", "Explanation", "Facts", "Figure",
-    "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph", "GroundTruth", "Growth", "HistoryChange",
-    "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency", "IterationReport", "KernelCounts",
-    "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "MacArray",
-    "Machine", "Marks", "MeasuredOn", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour", "NotComparable", "Op", "OpTable", "OperatorList",
-    "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary", "Parameter",
-    "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Pause", "Placement", "PlannedOperator", "PluginError", "Port",
-    "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive", "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile",
-    "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend", "QuantileReport", "Quantity", "RankUse",
-    "ReadError", "ReadReport", "RecordedNetwork", "RecordedNode", "Recording", "Relayout", "RidgelineError", "Run", "RunnerUp", "Samples",
-    "Sensitivity", "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink", "SideSummary", "Site", "Space", "Sparsity", "Stacks",
-    "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "SystemState", "TailComparison", "TailReport", "TargetFailed",
-    "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "Units",
-    "Unstable", "Untried", "UsageError", "ValidationReport", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where", "Workload",
-    "WorstCase", "parse_budget", "product", "quotient", "total",
+    "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "CoreToCore", "Cost",
+    "CounterTrack", "Counters", "CriticalPath", "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "ErrorGroup",
+    "ErrorSummary", "Evaluate", "EventCount", "Evidence", "Excluded", "ExpectedOperator", "ExpectedSummary", "ExpectedTable", "Experiment",
+    "Explanation", "Facts", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph",
+    "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency",
+    "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord",
+    "LevelSummary", "Link", "Links", "MacArray", "Machine", "Marks", "MeasuredOn", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour",
+    "NotComparable", "Op", "OpTable", "OperatorList", "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange",
+    "OutputCheck", "Overhead", "OverheadSummary", "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece",
+    "Pause", "Placement", "PlannedOperator", "PluginError", "Port", "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive",
+    "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport",
+    "PromiseTrend", "QuantileReport", "Quantity", "RankUse", "ReadError", "ReadReport", "RecordedNetwork", "RecordedNode", "Recording", "Relayout",
+    "RidgelineError", "Run", "RunnerUp", "Samples", "Sensitivity", "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink",
+    "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "SystemState",
+    "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead",
+    "Track", "Trial", "Tried", "TripCount", "Units", "Unstable", "Untried", "UsageError", "ValidationReport", "Verdict", "Wait", "WaitTable",
+    "WallShares", "WallSplit", "WhatIf", "Where", "Workload", "WorstCase", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

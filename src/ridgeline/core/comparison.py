@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from .core_to_core import CoreToCore
 from .display import shown_inline
 from .facts import Caution
 from .series import Better, LeftOut
@@ -34,7 +35,10 @@ class ChangedKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SideSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One side in the unit of its values; p99 is null under its sample-size limit, and all but the counts where a file holds aggregates only."""
+    """One side in the unit of its values; p99 is null under its sample-size limit, and all but the counts where a file holds aggregates only.
+
+    `core_to_core`: how far apart the cores were while it was measured; null where nobody looked.
+    """
 
     name: str
     unit: str
@@ -46,6 +50,7 @@ class SideSummary(msgspec.Struct, frozen=True, kw_only=True):
     minimum: float | None = None
     p99: float | None = None
     aggregates: dict[str, float] = {}
+    core_to_core: CoreToCore | None = None
 
 
 class TailComparison(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import msgspec
 from .caution import Caution
 from .cold import ColdStart
 from .column import Column
+from .core_to_core import CoreToCore
 from .device import Device, Engine
 from .expected import ExpectedTable
 from .graph import Placement
@@ -89,12 +90,16 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClockState(msgspec.Struct, frozen=True, kw_only=True):
-    """State of the clocks while measuring: governor, frequency in Hz, whether throttling was seen, share of time stolen by the hypervisor."""
+    """State of the clocks while measuring: governor, frequency in Hz, whether throttling was seen, share of time stolen by the hypervisor.
+
+    `core_to_core`: how far apart the hypervisor had put the cores; null where nobody looked.
+    """
 
     governor: str | None = None
     hz: float | None = None
     throttled: bool | None = None
     steal: float | None = None
+    core_to_core: CoreToCore | None = None
 
 
 class Sentinels(msgspec.Struct, frozen=True, kw_only=True):

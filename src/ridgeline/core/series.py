@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .column import Column
+from .core_to_core import CoreToCore
 from .errors import UsageError
 from .facts import Caution
 
@@ -42,6 +43,8 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
         left_out: entries of the file that are not among the values.
         cautions: what its reader must know.
         sentinel_s: seconds of a short loop beside each value, which takes longer while another program uses the core, shape (n,); null without.
+        core_to_core: how far apart the cores were meanwhile; null where nobody looked.
+        side_by_side: whether several threads worked at once, so that this matters.
         at: ISO 8601 time at which it was measured, empty if not known.
     """
 
@@ -57,6 +60,8 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     left_out: tuple[LeftOut, ...] = ()
     cautions: tuple[Caution, ...] = ()
     sentinel_s: Column | None = None
+    core_to_core: CoreToCore | None = None
+    side_by_side: bool = False
     at: str = ""
 
     def __post_init__(self) -> None:

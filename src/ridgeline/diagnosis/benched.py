@@ -41,6 +41,7 @@ from ridgeline.stats import (
 
 from .comparison.contention import clear_of, process_medians
 from .comparison.stored import series_of
+from .cores import moved_within
 from .steadiness import steadiness_of
 from .tail import explain_tail
 
@@ -107,7 +108,16 @@ def bench_report(run: Run) -> BenchReport:
         throttled_samples=_throttled(bench.samples),
         detectable_ratio=_detectable(medians),
         noise_floor=mad_sigma(np.log(medians)) if len(medians) > 1 else None,
-        warnings=tuple(dict.fromkeys((*facts.warnings, *_warnings(bench, steadiness, processes, medians), *_contended(run)))),
+        warnings=tuple(
+            dict.fromkeys(
+                (
+                    *facts.warnings,
+                    *_warnings(bench, steadiness, processes, medians),
+                    *_contended(run),
+                    *moved_within(facts.clock, facts.samples, "the target"),
+                )
+            )
+        ),
         run=run.id,
         command=run.command,
     )

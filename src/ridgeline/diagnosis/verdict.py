@@ -32,6 +32,7 @@ from ridgeline.stats import moves_one_way
 from .budget import budget_report
 from .case import Case, Finding, Rule
 from .causes.unexplained import UNKNOWN
+from .cores import moved_within
 from .expected import Held, held_against_expected
 from .ground_truth import ground_truth
 from .judge import BOUND_HIGH, BOUND_LOW, HEALTHY, Judged
@@ -300,6 +301,7 @@ def _warnings(case: Case, top: Finding | None) -> Iterable[Caution]:
             effect="the interval of the median is wide; allow more time with --time-budget",
         )
     yield from _unsettled(case.facts)
+    yield from moved_within(case.facts.clock, samples, "the ground truth")
     yield from observer_cautions(case.facts, stand_in=case.shares_hold)
     yield from _first_call(case)
     yield from _straddling(top)

@@ -26,7 +26,7 @@ __all__ = ["collect"]
 
 Report = Callable[[str, float | None], None]
 
-_BLOCK_BUDGET_S = 0.03
+_BLOCK_BUDGET_S = 0.012
 _LIMIT_S = 120.0
 _SHARE_OF_MEMORY = 0.5
 _LIBRARIES = ("numpy", "onnx", "onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino")

@@ -21,7 +21,7 @@ import msgspec
 from ridgeline.core import Cost, Device, Machine, Quantity, ReadError, UsageError
 from ridgeline.core.documents import decode, encode
 from ridgeline.machine import Worker, cache_directory, read_machine, software_versions, write_atomic
-from ridgeline.measurement.core_to_core import ORIGIN, core_to_core_here
+from ridgeline.measurement.core_to_core import NO_TURN, ORIGIN, core_to_core_here
 
 from .left_over import put_back_settings
 
@@ -57,12 +57,12 @@ def probe(*, quick: bool = False, refresh: bool = False, report: Report | None =
     names = (f"{key}.json", f"{key}-quick.json") if quick else (f"{key}.json",)
     with _alone(directory / f"{key}.lock", say):
         found, notes = (None, []) if refresh else _kept(directory, names, machine)
-        if found is not None:
-            return _as_placed_now(found)
-        device = _measured(machine, quick, say)
-        for note in notes:
-            device = _noted(device, say, note)
-        return _keep(device, directory / names[-1], say)
+        if found is None:
+            found = _measured(machine, quick, say)
+            for note in notes:
+                found = _noted(found, say, note)
+            found = _keep(found, directory / names[-1], say)
+        return _as_placed_now(found)
 
 
 def measure_here(machine: Machine, quick: bool, report: Callable[[Any], None]) -> Device:
@@ -74,12 +74,18 @@ def measure_here(machine: Machine, quick: bool, report: Callable[[Any], None]) -
 
 
 def _as_placed_now(device: Device) -> Device:
-    """A kept probe with what a host changes by the minute measured again: how far apart the CPUs are of a virtual machine."""
+    """A probe with what a host changes by the minute measured again: how far apart the CPUs are of a virtual machine.
+
+    Where other programs leave no turn to measure it, it is not known: that of another minute may be several times off.
+    """
     seconds = core_to_core_here()
-    if seconds <= 0:
+    others = tuple(cost for cost in device.costs if cost.name != _CORE_TO_CORE)
+    if seconds > 0:
+        found = Cost(name=_CORE_TO_CORE, seconds=Quantity.exact(seconds, "s", source="measured", origin=f"{ORIGIN}; measured now"))
+        return msgspec.structs.replace(device, costs=(*others, found))
+    if len(others) == len(device.costs):
         return device
-    found = Cost(name=_CORE_TO_CORE, seconds=Quantity.exact(seconds, "s", source="measured", origin=f"{ORIGIN}; measured now"))
-    return msgspec.structs.replace(device, costs=(*(cost for cost in device.costs if cost.name != _CORE_TO_CORE), found))
+    return msgspec.structs.replace(device, costs=others, notes=(*device.notes, f"How far apart the cores are could not be measured now: {NO_TURN}."))
 
 
 def _key(machine: Machine) -> str:

@@ -6,6 +6,7 @@ sum over many samples.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from ridgeline import _native
 
-__all__ = ["FIELDS", "CounterRows"]
+__all__ = ["FIELDS", "CounterRows", "ready_threads_s"]
 
 FIELDS: Final = (
     "monotonic_ns",
@@ -28,6 +29,21 @@ FIELDS: Final = (
     "process_system_ns",
 )
 _UNREADABLE = -1
+_TASKS = Path("/proc/self/task")
+
+
+def ready_threads_s(tasks: Path = _TASKS) -> float:
+    """Seconds in which any thread of this process was ready to run while something else ran, all threads that live now since their start together.
+
+    0 where the system does not say; too coarse for one sample, since every thread's file is read.
+    """
+    total = 0
+    for each in tasks.glob("*/schedstat"):
+        try:
+            total += int(each.read_bytes().split()[1])
+        except (OSError, IndexError, ValueError):
+            continue  # the thread has ended, or the kernel keeps no such numbers
+    return total / 1e9
 
 
 class CounterRows:

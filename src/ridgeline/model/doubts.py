@@ -29,6 +29,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     # What the description of the device does not say.
     "assumed-start": ("what starting an operator costs",),
     "assumed-host": ("the host beside", "host floor unknown"),
+    "assumed-core-to-core": ("how far apart the cores",),
     "unknown-chip-memory": ("has on the chip is not known",),
     "unknown-units": ("the number of execution units",),
     "unknown-memory": ("whether the model fits is not checked",),

@@ -12,6 +12,7 @@ from ridgeline.core import BenchReport, Mode, QuantileReport, Setting
 from ridgeline.core.units import format_quantity, format_share
 
 from .page import Block, Cell, Column, Item, Items, Page, Pair, Pairs, Paragraph, Section, Table, count, missing, seconds, share, words
+from .recipe import apart_pairs
 
 __all__ = ["bench_page"]
 
@@ -224,6 +225,7 @@ def _recipe(report: BenchReport) -> tuple[Block, ...]:
         Pair(
             label="machine", cell=words(report.machine, "not known"), note=f"governor {clock.governor or 'not visible'}, {speed}, {throttled}{stolen}"
         ),
+        *apart_pairs(clock.core_to_core),
         Pair(label="software", cell=words(software, "not recorded")),
         Pair(label="threads", cell=words(str(report.threads) if report.threads else "as the target decides")),
         Pair(label="method", cell=words(report.method, "not recorded")),

@@ -28,6 +28,7 @@ from .page import (
     number,
     words,
 )
+from .recipe import apart_pairs
 
 __all__ = ["comparison_page"]
 
@@ -292,8 +293,13 @@ def _recipe(found: Comparison) -> Section:
         Pair(label="command", cell=words(found.command, "a call of the library")),
         Pair(label="A", cell=words(found.run_a or found.name_a, "not kept"), note="its run in the notebook" if found.run_a else ""),
         Pair(label="B", cell=words(found.run_b or found.name_b, "not kept"), note="its run in the notebook" if found.run_b else ""),
+        *(pair for label, side in (("A", found.side_a), ("B", found.side_b)) for pair in _apart(label, side)),
     )
     return Section(title="How to reproduce", blocks=(Pairs(rows=rows),))
+
+
+def _apart(label: str, side: SideSummary | None) -> tuple[Pair, ...]:
+    return apart_pairs(side.core_to_core, f"core to core, {label}") if side is not None else ()
 
 
 def _set_page(found: ComparisonSet) -> Page:

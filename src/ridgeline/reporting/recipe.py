@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 
-from ridgeline.core import ClockState, Diagnosis
+from ridgeline.core import ClockState, CoreToCore, Diagnosis
+from ridgeline.core.units import format_quantity
 
 from .page import Item, Items, Pair, Pairs, Paragraph, Section, number, share, words
 
-__all__ = ["doubt_sections", "recipe_section"]
+__all__ = ["apart_pairs", "doubt_sections", "recipe_section"]
 
 
 def doubt_sections(diagnosis: Diagnosis) -> tuple[Section, ...]:
@@ -55,7 +56,19 @@ def _clock(clock: ClockState) -> tuple[Pair, ...]:
         Pair(label="clock", cell=number(clock.hz, "Hz", reason="not visible on this machine")),
         Pair(label="throttling", cell=words(throttled, "not visible on this machine")),
         Pair(label="stolen", cell=share(clock.steal, "not visible on this machine"), note="of the CPU time, by the hypervisor"),
+        *apart_pairs(clock.core_to_core),
     )
+
+
+def apart_pairs(found: CoreToCore | None, label: str = "core to core") -> tuple[Pair, ...]:
+    """How far apart the cores were, as a line; none where nobody looked."""
+    if found is None:
+        return ()
+    note = "a cache line between two cores"
+    if found.looks_s and min(found.looks_s) < max(found.looks_s):
+        low, high = (format_quantity(end(found.looks_s), "s") for end in (min, max))
+        note += f", {low} to {high}"
+    return (Pair(label=label, cell=number(found.typical_s, "s", reason=found.missing or "not looked at"), note=note if found.looks_s else ""),)
 
 
 def _command(diagnosis: Diagnosis) -> str:

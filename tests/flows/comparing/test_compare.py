@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 import ridgeline
-from ridgeline.core import Action, Comparison, ComparisonSet, TargetFailed, UsageError
+from ridgeline.core import Action, Column, Comparison, ComparisonSet, CoreToCore, TargetFailed, UsageError
 from ridgeline.core.documents import decode, encode
 from ridgeline.flows.compare import compare
+from ridgeline.flows.comparing import here
 from ridgeline.flows.comparing.promise import action_of, experiment_of, held, speedup_found
 from ridgeline.flows.promises import counted
 from ridgeline.machine import read_machine
@@ -228,6 +229,52 @@ def test_real_callables_of_this_process():
     assert found.ratio > 2
     assert {"one-process", "outputs-differ"} <= {caution.code for caution in found.warnings}
     assert found.side_a.processes_known is False
+
+
+class Placed:
+    """Stands in for the watch: the host moves the cores after two looks."""
+
+    def __init__(self):
+        self.looked, self.fresh = 0, []
+
+    def look(self):
+        self.looked += 1
+        self.fresh.append(4e-8 if self.looked <= 2 else 2e-7)
+
+    def taken(self):
+        looks, self.fresh = tuple(self.fresh), []
+        return CoreToCore(looks_s=looks)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_cores_that_were_moved_under_callables_of_this_process(monkeypatch, several):
+    monkeypatch.setattr(here, "CoreToCoreWatch", Placed)
+    monkeypatch.setattr(here, "others_work", lambda *seconds: several)
+    found = ridgeline.compare(lambda: sum(range(1000)), lambda: sum(range(1000)), processes=6, samples=5, time_budget_s=2.0)
+    assert found.side_a.core_to_core == found.side_b.core_to_core
+    assert found.side_a.core_to_core.looks_s[:4] == (4e-8, 4e-8, 2e-7, 2e-7)
+    told = [caution for caution in found.warnings if caution.code == "cores-moved"]
+    assert [" A and B: " in caution.message for caution in told] == ([True] if several else [])
+
+
+def test_stored_runs_between_which_the_cores_were_moved(folder, harness, notebook):
+    """Two runs of one program that differ by where the host had put the cores; a run of before, that knows nothing of it, compares as it did."""
+    runs = []
+    live = compare("work.py:base", "work.py:same", notebook=notebook)
+    for looks_s, identity in (((4e-8,), live.run_a), ((2e-7,), live.run_b)):
+        run = notebook.get(identity)
+        cpu = Column(run.facts.samples.wall_s.values * 1.9, "s")
+        samples = msgspec.structs.replace(run.facts.samples, process_cpu_s=cpu)
+        clock = msgspec.structs.replace(run.facts.clock, core_to_core=CoreToCore(looks_s=looks_s))
+        runs.append(msgspec.structs.replace(run, facts=msgspec.structs.replace(run.facts, samples=samples, clock=clock)))
+    found = compare(*runs)
+    assert [caution.message for caution in found.warnings if caution.code == "cores-moved"] == [
+        "the cores were not equally far apart: a cache line took 40 ns beside A and 200 ns beside B from one to the other"
+    ]
+    assert found.side_b.core_to_core.looks_s == (2e-7,)
+    for other in (compare(notebook.get(live.run_a), runs[1]), compare(live.run_a, live.run_b, notebook=notebook)):
+        assert not any(caution.code == "cores-moved" for caution in other.warnings)
+        assert other.ratio == pytest.approx(found.ratio)
 
 
 def test_a_script_that_compares_when_it_is_imported_does_not_start_itself_again(folder):

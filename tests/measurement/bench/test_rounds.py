@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from ridgeline.core import Benchmark, Setting, TargetFailed, TargetInfo, UsageError
+from ridgeline.core import Benchmark, CoreToCore, Setting, TargetFailed, TargetInfo, UsageError
+from ridgeline.core.column import MemoryBlobs
+from ridgeline.core.documents import decode, encode
 from ridgeline.machine.control import SoakResult
 from ridgeline.measurement.bench import BenchPlan, Version, rounds, run_benchmarks
 from ridgeline.measurement.bench.columns import columns_of
@@ -326,3 +328,29 @@ def test_plans_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
 def test_nothing_to_measure_is_refused() -> None:
     with pytest.raises(UsageError):
         run_benchmarks([], BenchPlan())
+
+
+class Placed:
+    """Stands in for the watch: the host moves the cores after so many looks."""
+
+    def __init__(self) -> None:
+        self.looked, self.fresh = 0, list[float]()
+
+    def look(self) -> None:
+        self.looked += 1
+        self.fresh.append(4e-8 if self.looked <= 4 else 2e-7)
+
+    def taken(self) -> CoreToCore:
+        looks, self.fresh = tuple(self.fresh), []
+        return CoreToCore(looks_s=looks)
+
+
+def test_how_far_apart_the_cores_are_stands_beside_each_process(fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before and after every process, one that fails among them."""
+    monkeypatch.setattr(rounds, "CoreToCoreWatch", Placed)
+    fakes.failing["a"] = [TargetFailed("a", found="b", remedy="c")]
+    (found,) = run_benchmarks([version("a")], BenchPlan(processes=4, budget_s=1000))
+    apart = [record.clock.core_to_core for record in found.processes if record.clock is not None]
+    assert apart == [CoreToCore(looks_s=looks) for looks in ((4e-8, 4e-8), (4e-8, 4e-8), (2e-7, 2e-7), (2e-7, 2e-7))]
+    blobs = MemoryBlobs()
+    assert decode(encode(found, blobs), Benchmark, blobs) == found

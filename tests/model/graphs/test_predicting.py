@@ -505,6 +505,22 @@ def test_what_a_probe_saw_of_the_state_is_in_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
+    ("threads", "probed", "state", "said"),
+    [
+        (2, False, None, True), (2, True, None, False), (2, False, SystemState(core_to_core_s=2e-7), False), (1, False, None, False),
+        (2, False, SystemState(threads=1), False),
+    ],
+)  # fmt: skip
+def test_cores_that_nobody_measured_are_an_assumption(threads: int, probed: bool, state: SystemState | None, said: bool) -> None:
+    """What threads pay to meet is assumed then; one thread meets nobody."""
+    cost = Cost(name="core-to-core", seconds=Quantity.exact(4e-8, "s", source="measured"))
+    device = cpu(threads=threads)
+    found = of_chain(device=msgspec.structs.replace(device, costs=(*device.costs, *([cost] if probed else []))), question=Question(state=state))
+    told = [reason for reason, code in zip(found.out_of_range, found.out_of_range_codes, strict=True) if code == "assumed-core-to-core"]
+    assert told == ([f"how far apart the cores of {device.name} are is not known: 50 ns for a cache line between two are assumed"] if said else [])
+
+
+@pytest.mark.parametrize(
     ("measured", "asked", "alike"), [(1, None, False), (1, 1, True), (1, 2, False), (2, None, True), (2, 1, False), (0, 2, True), (9, None, True)]
 )
 def test_a_model_of_other_threads_is_no_interpolation(measured: int, asked: int | None, alike: bool) -> None:

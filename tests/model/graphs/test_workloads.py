@@ -117,6 +117,10 @@ WRITTEN: list[tuple[str, list[tuple[int, ...]], tuple[int, ...], str, dict[str, 
      "convolution", {"c": 8, "h": 10, "w": 12, "k": 16, "p": 8, "q": 10, "r": 3, "s": 3}),
     (MS + "NhwcMaxPool", [(1, 10, 12, 8)], (1, 5, 6, 8), "reduction", {"kernel_shape": "2,2"}, "pooling",
      {"c": 8, "h": 10, "w": 12, "p": 5, "q": 6, "r": 2, "s": 2}),
+    (MS + "QLinearConcat", [(), (), (1, 3, 4), (), (), (1, 2, 4), (), ()], (1, 5, 4), "movement", {"axis": "1"}, "copy",
+     {"elements": 20, "run": 12, "parts": 2}),
+    (MS + "QLinearGlobalAveragePool", [(1, 5, 6, 8), (), (), (), ()], (1, 1, 1, 8), "reduction", {"channels_last": "1"}, "reduction",
+     {"rows": 8, "columns": 30, "inner": 8}),
     (MS + "MultiHeadAttention", [(2, 7, 32), (2, 9, 32), (2, 9, 32)], (2, 7, 32), "attention", {"num_heads": "4"}, "attention",
      {"batch": 2, "heads": 4, "queries": 7, "keys": 9, "head_size": 8, "kv_heads": 4}),
     (MS + "SkipLayerNormalization", [(2, 3, 4), (2, 3, 4)], (2, 3, 4), "normalisation", {}, "normalisation", {"rows": 6, "columns": 4}),
@@ -141,6 +145,13 @@ def test_the_layout_and_what_is_done_in_the_same_pass_are_said() -> None:
     plain = of(MS + "FusedGemm", [(2, 3), (3, 4), (4,)], (2, 4), "matmul", activation="Tanh")
     assert isinstance(plain, Workload)
     assert (plain.layout, plain.variant) == ("", "Gemm+Tanh")
+    image, filters = (1, 10, 12, 8), (16, 8, 3, 3)
+    last = of(MS + "QLinearConv", [image, (), (), filters, (), (), (), ()], (1, 8, 10, 16), "convolution", channels_last="1")
+    second = of("QLinearConv", [(1, 8, 10, 12), (), (), filters, (), (), (), ()], (1, 16, 8, 10), "convolution")
+    assert isinstance(last, Workload)
+    assert isinstance(second, Workload)
+    assert (last.layout, second.layout) == ("NHWC", "")
+    assert last.sizes == second.sizes
     packed = of(MS + "MatMulNBits", [(7, 64), (3, 2, 16), (6,)], (7, 3), "matmul", bits="4")
     assert isinstance(packed, Workload)
     assert packed.weight_precision == "int4"

@@ -8,6 +8,7 @@ from ridgeline.core import Caution, ChangedKey, Series
 from ridgeline.core.units import format_quantity, format_share
 from ridgeline.stats import levels
 
+from ..cores import moved, moved_between, moved_caution
 from .sides import Side
 
 __all__ = ["cautions_of", "names_differ"]
@@ -22,7 +23,7 @@ _NAMED = 5
 
 def cautions_of(sides: tuple[Side, Side], changed: tuple[ChangedKey, ...], versions_differ: bool, *, alike: bool) -> tuple[Caution, ...]:
     """All of them; where the sides are not alike (`alike` false) only what is about one side."""
-    return tuple(_unique([*_keys(changed, versions_differ, alike), *_sides(sides)]))
+    return tuple(_unique([*_keys(changed, versions_differ, alike), *_sides(sides), *_cores(sides)]))
 
 
 def names_differ(a: Series, b: Series, changed: tuple[ChangedKey, ...]) -> Caution | None:
@@ -75,6 +76,20 @@ def _sides(sides: tuple[Side, Side]) -> Iterator[Caution]:
     if abs(clock - 1) >= _TOLD_CLOCK:
         message = f"the clock of the core was {format_share(abs(clock - 1))} {'slower' if clock > 1 else 'faster'} beside the calls of B, by chance"
         yield Caution(code="clock", message=message, effect="the ratio is that at one clock, and not that of the medians shown")
+
+
+def _cores(sides: tuple[Side, Side]) -> Iterator[Caution]:
+    """Cores that the host moved, where a side has threads to which that matters."""
+    a, b = (side.series for side in sides)
+    if not (a.side_by_side or b.side_by_side):
+        return
+    between = moved_between(a.core_to_core, b.core_to_core)
+    if between is not None:
+        yield between
+    looks = {name: series.core_to_core.looks_s for name, series in (("A", a), ("B", b)) if series.core_to_core is not None and series.side_by_side}
+    told = [name for name, looks_s in looks.items() if moved(looks_s)]
+    if told:
+        yield moved_caution([seconds for name in told for seconds in looks[name]], " and ".join(told))
 
 
 def _bimodal(name: str, side: Side) -> Iterator[Caution]:

@@ -132,6 +132,7 @@ def summary_of(series: Series, side: Side) -> SideSummary:
         processes=len(side.processes) if series.processes_known else min(1, values.size),
         processes_known=series.processes_known,
         aggregates=series.aggregates,
+        core_to_core=series.core_to_core,
     )
     if not values.size:
         return found

@@ -8,6 +8,8 @@ import numpy as np
 
 from ridgeline.core import Column, Facts, Run, Samples, Series, SeriesSet, TargetInfo
 
+from ..cores import side_by_side
+
 __all__ = ["keys_of", "series_of", "target_keys"]
 
 #: Kind of a model file → what runs it.
@@ -62,6 +64,7 @@ def _series(
     return Series(
         name=name, metric=metric, values=Column(values, "s", np.float64), process=Column(process, "count", np.int64), keys=keys, at=run.at,
         cautions=unfinished, sentinel_s=None if sentinel_s is None else Column(sentinel_s, "s", np.float64),
+        core_to_core=run.facts.clock.core_to_core, side_by_side=side_by_side(run.facts.samples),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from ridgeline.core import (
     Caution,
     ClockState,
     Column,
+    CoreToCore,
     Facts,
     Machine,
     Quantity,
@@ -194,15 +195,16 @@ def _batched(found: Benchmark) -> Quantity | None:
 
 
 def _clock(found: Benchmark, machine: Machine) -> ClockState:
-    """Over all processes: the last governor and clock, throttling wherever it was seen, the mean of stolen time."""
+    """Over all processes: the last governor and clock, throttling wherever it was seen, the mean of stolen time, all looks at the cores."""
     clocks = [record.clock for record in found.processes if record.clock is not None]
     if not clocks:
         return ClockState(governor=machine.governor)
     throttled = [clock.throttled for clock in clocks if clock.throttled is not None]
     steal = [clock.steal for clock in clocks if clock.steal is not None]
     return ClockState(
-        governor=clocks[-1].governor,
+        governor=clocks[-1].governor or machine.governor,
         hz=clocks[-1].hz,
         throttled=any(throttled) if throttled else None,
         steal=sum(steal) / len(steal) if steal else None,
+        core_to_core=CoreToCore.joined(clock.core_to_core for clock in clocks),
     )

@@ -31,7 +31,7 @@ _COPIES = (2, 64)
 _ALONE = 1e8
 #: Bytes that the weights and fresh inputs of a block touch: from what stays in a cache to what does not stay in any.
 _TOUCHED = (5e5, 1.2e8)
-_BLOCK_S = 0.03
+_BLOCK_S = 0.012
 #: Rates that every machine in use reaches, to tell beforehand how long a block may take.
 _SLOW_FLOP_PER_S, _SLOW_BYTE_PER_S = 5e10, 5e9
 #: Operators that do nothing in the blocks that come first.

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from ridgeline.core import Excluded, LatencyTable, MeasuredOn, Workload
+from ridgeline.measurement.onnx_blocks import WAITED, BlockTime
 
 from .journal import Head, Measured
 
@@ -60,7 +61,7 @@ def operator_s(row: Measured, beside: Around) -> float:
     block = row.block
     assert block is not None
     if block.work.kind == "call":
-        return block.median_s
+        return block.run_s or block.median_s
     return max(_LEAST_S, (block.median_s - (block.writers_s or beside.call_s) - block.idle * beside.idle_s) / block.copies)
 
 
@@ -74,10 +75,14 @@ def blurred(row: Measured, beside: Around) -> bool:
 
 
 def disturbed(rows: Sequence[Measured], peak_flop_per_s: float = 0.0) -> list[bool]:
-    """Whether something else ran beside each row, or its CPUs were moved meanwhile."""
+    """Whether something else ran beside each row, took the processors of its threads, or its CPUs were moved meanwhile."""
     rates = [row.block.quiet_flop_per_s for row in rows if row.block is not None]
     usual = max(peak_flop_per_s, float(np.quantile(rates, 0.75)) if rates else 0.0)
-    return [row.block is not None and (row.block.moved or row.block.quiet_flop_per_s < _QUIET_SHARE * usual) for row in rows]
+    return [row.block is not None and _disturbed(row.block, _QUIET_SHARE * usual) for row in rows]
+
+
+def _disturbed(block: BlockTime, least_flop_per_s: float) -> bool:
+    return block.moved or block.waited_share > WAITED or block.quiet_flop_per_s < least_flop_per_s
 
 
 def table(head: Head, rows: Sequence[Measured], file: str) -> LatencyTable:

@@ -13,8 +13,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ridgeline.core import Caution, Column, Comparison, OutputCheck, Series, UsageError
+from ridgeline.core import Caution, Column, Comparison, CoreToCore, OutputCheck, Series, UsageError
 from ridgeline.diagnosis.comparison import compare_series
+from ridgeline.diagnosis.cores import others_work
+from ridgeline.measurement.core_to_core import CoreToCoreWatch
 from ridgeline.measurement.outputs import compare as compare_outputs
 from ridgeline.measurement.outputs import leaves
 from ridgeline.stats import steady_start
@@ -63,11 +65,14 @@ def compared_here(calls: tuple[Call, Call], name: str, amount: Amount, report: R
         announce=lambda text: report(text.replace("processes", "blocks"), None), clock=lambda: clock() / 1e9,
     )  # fmt: skip
 
+    cores = _Cores()
+
     def judged(confidence: float) -> Comparison:
-        a, b = (_series(side.medians, name) for side in blocks)
+        a, b = (cores.beside(_series(side.medians, name)) for side in blocks)
         return compare_series(a, b, margin=amount.margin, confidence=confidence, changing=amount.changing, versions_differ=True)
 
     for index in range(min(_MOST_BLOCKS, amount.processes or _MOST_BLOCKS)):
+        cores.watch.look()
         # A B B A: what drifts slowly falls on both sides alike.
         for side in blocks if index % 2 == 0 else reversed(blocks):
             side.take()
@@ -119,6 +124,25 @@ class _Blocks:
         if self._wait is not None:
             self._wait(result)
         return max(1, self._clock() - before) / 1e9
+
+
+class _Cores:
+    """How far apart the cores are while both run by turns, and whether threads beside the caller work then: the same for both."""
+
+    def __init__(self) -> None:
+        self.watch = CoreToCoreWatch()
+        self._found: CoreToCore | None = None
+        self._began = self._seconds()
+
+    def beside(self, series: Series) -> Series:
+        """The series with what was seen so far."""
+        self._found = CoreToCore.joined([self._found, self.watch.taken()])
+        process_s, caller_s, wall_s = (now - then for now, then in zip(self._seconds(), self._began, strict=True))
+        return msgspec.structs.replace(series, core_to_core=self._found, side_by_side=others_work(process_s, caller_s, wall_s))
+
+    @staticmethod
+    def _seconds() -> tuple[float, float, float]:
+        return time.process_time(), time.thread_time(), time.perf_counter()
 
 
 def _series(medians: list[float], name: str) -> Series:

@@ -15,6 +15,7 @@ from ridgeline.machine import ClockWatch
 from ridgeline.targets import ProcessFlavour
 
 from .. import commands, harness
+from ..core_to_core import CoreToCoreWatch
 from ..sentinels import SentinelLoop
 from .target import Session, held
 
@@ -44,17 +45,24 @@ def ground_truth(
 ) -> GroundTruthReport:
     """Level 1, with sentinels between the samples."""
     prepared = held()
-    loop = SentinelLoop(device, _own_cpu())
+    loop, apart = SentinelLoop(device, _own_cpu()), CoreToCoreWatch()
     watch = ClockWatch()
     watch.start()
+    apart.look()
+
+    def sentinel() -> None:
+        loop.run()
+        apart.look()
+
     long = (prepared.first_s or 0.0) > budget_s
     plan = harness.Plan(budget_s=budget_s, samples=samples, at_least=min(at_least, _LEAST_OF_LONG) if long else at_least)
     say = (lambda label, fraction: report([label, fraction])) if report else None
     keep = (lambda partial: report([KEEP, to_builtins(partial)])) if report else None
     if isinstance(prepared.flavour, ProcessFlavour):
-        found, Session.runs = commands.measure_command(prepared.call, plan=plan, sentinel=loop.run, report=say, keep=keep)
+        found, Session.runs = commands.measure_command(prepared.call, plan=plan, sentinel=sentinel, report=say, keep=keep)
     else:
-        found = harness.measure(prepared.call, synchronise=prepared.synchronise, plan=plan, sentinel=loop.run, report=say, keep=keep)
+        found = harness.measure(prepared.call, synchronise=prepared.synchronise, plan=plan, sentinel=sentinel, report=say, keep=keep)
+    apart.look()
     seen = watch.stop()
     return GroundTruthReport(
         samples=found.samples,
@@ -64,7 +72,7 @@ def ground_truth(
         overhead_s=found.overhead_s,
         noise_floor=found.noise_floor,
         sentinels=_sentinels(found.samples, loop, seen),
-        clock=seen.clock,
+        clock=msgspec.structs.replace(seen.clock, core_to_core=apart.taken()),
     )
 
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import Benchmark, Caution, ClockState, Column, Overhead, ProcessRecord, Samples, Setting, TargetInfo
+from ridgeline.core import Benchmark, Caution, ClockState, Column, CoreToCore, Overhead, ProcessRecord, Samples, Setting, TargetInfo
 from ridgeline.core.samples import FLAG_GC, FLAG_PREEMPTED, FLAG_STOLEN, FLAG_THROTTLED, FLAG_WARMUP
 from ridgeline.machine.control import ThrottleWatch
 from ridgeline.machine.control.throttle import Why
@@ -109,6 +109,12 @@ class Gathered:
         blind = {"thermal", "quota", "clock"} <= set(watch.not_seen)
         state = msgspec.structs.replace(clock, throttled=None if blind else bool(throttled.any()), steal=_steal(watch, *between_s))
         self._records[-1] = msgspec.structs.replace(self._records[-1], clock=state)
+
+    def placed(self, apart: CoreToCore) -> None:
+        """Keep how far apart the cores were before and after the last process."""
+        self._made = None
+        last = self._records[-1]
+        self._records[-1] = msgspec.structs.replace(last, clock=msgspec.structs.replace(last.clock or ClockState(), core_to_core=apart))
 
     def benchmark(self) -> Benchmark:
         """All processes so far; the same object until another one comes."""

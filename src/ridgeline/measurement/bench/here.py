@@ -10,6 +10,7 @@ from ridgeline.core import Benchmark, TargetInfo
 from ridgeline.targets import Prepared
 
 from ..agent.bench import measured
+from ..core_to_core import CoreToCoreWatch
 from .columns import columns_of
 from .gathered import Gathered
 from .plan import BenchPlan, ProcessPlan
@@ -53,10 +54,13 @@ def bench_here(
     prepared = Prepared(call=call, info=TargetInfo(spec=name, kind="python", name=name, threads=threads))
     given_here(prepared, inputs, synchronise)
     first_call(prepared)
+    apart = CoreToCoreWatch()
+    apart.look()
     seconds = plan.process_s or _PART * plan.budget_s
     report = measured(
         prepared, ProcessPlan(seconds=seconds, most_s=seconds, samples=plan.samples, most_samples=_MOST_SAMPLES, cache=plan.cache, seed=seed)
     )
+    apart.look()
     gathered.target, gathered.input_names = report.info, report.input_names
     gathered.add(
         columns_of(report.pieces, report.batches, report.device),
@@ -67,4 +71,5 @@ def bench_here(
         cautions=report.warnings,
         stages=report.stages,
     )
+    gathered.placed(apart.taken())
     return gathered.benchmark()

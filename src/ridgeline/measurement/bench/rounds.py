@@ -18,6 +18,7 @@ from ridgeline.core.units import format_quantity
 from ridgeline.machine import read_clock
 from ridgeline.machine.control import ThrottleWatch, soak, tuned
 
+from ..core_to_core import CoreToCoreWatch
 from .gathered import Gathered
 from .plan import BenchPlan, ProcessPlan, Version
 from .processes import CommandRuns, FreshProcess, SoakingProcess, is_command
@@ -105,7 +106,7 @@ class _Bench:
         began_ns = time.monotonic_ns()
         self._began = time.monotonic()
         self._gathered = [Gathered(began_ns, seed=seed, cache=plan.cache, settings=settings) for _ in versions]
-        self._watch = ThrottleWatch()
+        self._watch, self._apart = ThrottleWatch(), CoreToCoreWatch()
         self._commands = {index: CommandRuns(version) for index, version in enumerate(versions) if is_command(version)}
         self._start_s: float | None = None
         self._hand_over_from = self._began
@@ -204,6 +205,7 @@ class _Bench:
             for place, index in enumerate(group):
                 self._tell()
                 gathered, before = self._gathered[index], self._gathered[index].processes
+                self._apart.look()
                 looked_s = time.monotonic()
                 self._watch.look(looked_s)
                 with self._failures_counted(index):
@@ -213,8 +215,10 @@ class _Bench:
                         self._commands[index].run(gathered)
                 now_s = time.monotonic()
                 self._watch.look(now_s)
+                self._apart.look()
                 if gathered.processes > before:
                     gathered.watched(clock, self._watch, (looked_s, now_s))
+                    gathered.placed(self._apart.taken())
                 self._unkept.append(index)
                 if place in ahead:
                     self._let_go(ahead[place], last=place == len(group) - 1)

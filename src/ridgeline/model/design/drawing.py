@@ -59,7 +59,8 @@ def where_unsure(known: Mapping[str, Sequence[tuple[Workload, float]]], count: i
         count: of workloads; seed: of the draw.
     """
     generator = np.random.default_rng(seed)
-    means = np.array([_mean_error(known.get(form.name, ())) * form.share for form in forms])
+    # A form that errs twice as much gets four times as many: what counts is each form's error, not that of all rows.
+    means = np.array([_mean_error(known.get(form.name, ())) ** 2 * form.share for form in forms])
     if not means.sum() > 0:
         return [drawn for drawn, _ in zip(first(seed, forms), range(count), strict=False)]
     numbers = generator.multinomial(count, means / means.sum())

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from ridgeline.core import Workload
 
 from ..families import demand
@@ -21,7 +23,7 @@ _MOST_FLOP = 2.5e9
 _MOST_ELEMENTS = 8e6
 _MOST_WEIGHTS = 1.1e8
 #: Coordinates that a form may read.
-DIMENSIONS = 16
+DIMENSIONS = 20
 
 
 class Form(NamedTuple):
@@ -56,7 +58,7 @@ def _measurable(work: Workload) -> bool:
 #: Whose arithmetic is in eight bits.
 _WHOLE = frozenset((
     "ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat", "QGemm", "QLinearConv",
-    "QLinearMatMul", "QLinearSigmoid",
+    "QLinearMatMul", "QLinearSigmoid", "NhwcMaxPool",
 ))  # fmt: skip
 
 
@@ -64,6 +66,10 @@ def _work(kind: str, variant: str, layout: str = "", /, **sizes: int) -> Workloa
     optional = ("held", "span", "constants")
     given = {name: size for name, size in sizes.items() if size or name not in optional}
     return Workload(kind=kind, variant=variant, layout=layout, sizes=given, precision="int8" if variant in _WHOLE else "fp32")
+
+
+def _in_bytes(work: Workload, bytes_: bool) -> Workload:
+    return msgspec.structs.replace(work, precision="int8") if bytes_ else work
 
 
 # ── convolutions and pooling ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -114,7 +120,9 @@ def _grouped_convolution(point: Point) -> Workload:
 
 
 def _plain_convolution(point: Point) -> Workload:
-    window = _window(point, point.pick(*_SQUARE, *_SQUARE, *_OTHER), (1, 1, 1, 2))
+    # Windows over sound are as long as what they look for.
+    taps = point.pick(*_SQUARE, *_SQUARE, *_OTHER, (1, 0), (1, 0))
+    window = _window(point, taps if taps[1] else (1, point.size(10, 400)), (1, 1, 1, 2) if taps[1] else (1, 2, 8, 64))
     variant, alone = point.pick("Conv", "Conv", "Conv+Relu", "Conv+HardSigmoid", "Conv+Sigmoid"), point.number() < 0.25
     channels, filters = point.width(1, 1024), point.width(1, 1024)
     if alone:
@@ -136,7 +144,9 @@ def _whole_convolution(name: str) -> Callable[[Point], Workload]:
         window = _window(point, point.pick(*_SQUARE, *_OTHER[:4]), (1, 1, 1, 2))
         alone, channels, filters = point.number() < 0.2, point.width(1, 1024), point.width(4, 1024)
         filters = channels if alone else filters
-        return _work("convolution", name, n=1, c=channels, k=filters, groups=channels if alone else 1, **window)
+        # As it is optimised, a quantised one has its channels last.
+        layout = point.pick("NHWC", "NHWC", "NHWC", "") if name == "QLinearConv" else ""
+        return _work("convolution", name, layout, n=1, c=channels, k=filters, groups=channels if alone else 1, **window)
 
     return made
 
@@ -144,8 +154,10 @@ def _whole_convolution(name: str) -> Callable[[Point], Workload]:
 def _pooling(point: Point) -> Workload:
     taps = point.pick(2, 3, 3, 3, 5, 7)
     window = _window(point, (taps, taps), (1, 2, 2))
-    variant, layout = point.pick("MaxPool", "MaxPool", "AveragePool"), point.pick("NCHWc", "NCHWc", "")
-    channels = point.blocked(16, 1536) if layout else point.width(1, 1024)
+    variant, layout = point.pick("MaxPool", "MaxPool", "AveragePool"), point.pick("NCHWc", "NCHWc", "NCHWc", "", "NHWC")
+    channels = point.blocked(16, 1536) if layout == "NCHWc" else point.width(1, 1024)
+    if layout == "NHWC":
+        variant = "NhwcMaxPool" if variant == "MaxPool" else "QLinearAveragePool"
     return _work("pooling", variant, layout, n=1, c=channels, **window)
 
 
@@ -239,7 +251,8 @@ def _transpose(point: Point) -> Workload:
     rows, columns, outer = point.size(2, 2048), point.size(2, 2048), point.pick(1, point.size(1, 64))
     if axes == 3 and outer < 2:
         raise _ImpossibleError
-    return _work("copy", "Transpose", elements=rows * columns * run * outer, run=run, axes=axes, rows=rows, columns=columns)
+    work = _work("copy", "Transpose", elements=rows * columns * run * outer, run=run, axes=axes, rows=rows, columns=columns)
+    return _in_bytes(work, point.number() < 0.2)
 
 
 def _reorder(point: Point) -> Workload:
@@ -250,7 +263,7 @@ def _reorder(point: Point) -> Workload:
 
 def _join(point: Point) -> Workload:
     name, parts, outer, run = (
-        point.pick("Concat", "Concat", "Split"),
+        point.pick("Concat", "Concat", "Concat", "Split", "Split", "QLinearConcat"),
         point.pick(2, 2, 3, 4, 5, 8),
         point.pick(1, 1, point.size(1, 2000)),
         _elements(point),
@@ -318,8 +331,14 @@ def _strided_reduction(point: Point) -> Workload:
 
 
 def _global_pool(point: Point) -> Workload:
-    name, layout, side = point.pick("GlobalAveragePool", "GlobalAveragePool", "GlobalMaxPool"), point.pick("", "NCHWc"), point.side()
-    channels = point.blocked(16, 1536) if layout else point.width(4, 1536)
+    name, layout, side = (
+        point.pick("GlobalAveragePool", "GlobalAveragePool", "GlobalMaxPool"),
+        point.pick("", "", "NCHWc", "NCHWc", "NHWC"),
+        point.side(),
+    )
+    channels = point.blocked(16, 1536) if layout == "NCHWc" else point.width(4, 1536)
+    if layout == "NHWC":
+        return _work("reduction", "QLinearGlobalAveragePool", layout, rows=channels, columns=side * side, inner=channels)
     return _work("reduction", name, layout, rows=channels, columns=side * side)
 
 

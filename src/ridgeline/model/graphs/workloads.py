@@ -87,7 +87,7 @@ def workload(op: Op, tensors: Mapping[str, Tensor]) -> Workload | Unknown:
     return Workload(
         kind=kind, sizes={name: size for name, size in sizes.items() if size > 0}, precision=shapes.precision, variant=_variant(op, shapes.constant),
         weight_precision="int4" if _name(op) == "MatMulNBits" and shapes.attribute("bits", 4) == 4 else None,
-        layout="NCHWc" if op.kind.startswith(_BLOCKED) else "",
+        layout="NCHWc" if op.kind.startswith(_BLOCKED) else "NHWC" if _channels_last(shapes) else "",
     )  # fmt: skip
 
 
@@ -112,6 +112,7 @@ _MAY_BE_NONE = frozenset(("constants", "weights", "shared", "window", "causal", 
 _ONE_OPERAND = frozenset(("Clip", "DynamicQuantizeLinear", "QuantizeLinear", "DequantizeLinear"))
 #: What takes the elements of a row one by one.
 _ELEMENT_BY_ELEMENT = frozenset(("Resize", "Upsample", "SpaceToDepth", "DepthToSpace", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"))
+_JOINS = frozenset(("Concat", "QLinearConcat"))
 _REORDERS = frozenset(("ReorderInput", "ReorderOutput"))
 
 
@@ -193,9 +194,12 @@ def _convolution(s: _Shapes) -> dict[str, int] | None:
 
 def _channels_second(s: _Shapes, shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape as (n, c, …), also of operators that have their channels last."""
-    name = _name(s.op)
-    last = s.attribute("channels_last", 0) or name.startswith("Nhwc") or s.op.kind.startswith(_CHANNELS_LAST)
-    return (shape[0], shape[-1], *shape[1:-1]) if last and len(shape) > 2 else shape
+    return (shape[0], shape[-1], *shape[1:-1]) if _channels_last(s) and len(shape) > 2 else shape
+
+
+def _channels_last(s: _Shapes) -> bool:
+    """Whether an operator of ONNX has its channels last, which it says by an attribute or by its name."""
+    return bool(s.attribute("channels_last", 0)) or _name(s.op).startswith("Nhwc") or s.op.kind.startswith(_CHANNELS_LAST)
 
 
 def _filters(s: _Shapes) -> tuple[int, ...]:
@@ -317,7 +321,7 @@ def _copy(s: _Shapes) -> dict[str, int] | None:
     if s.op.kind in ("Transpose", "TRANSPOSE"):
         return {"elements": elements, **_transposed(s)}
     # What stands beside the operands of a join in the file are none.
-    parts = sum(1 for shape in s.inputs if shape) if name == "Concat" else len(s.outputs)
+    parts = sum(1 for shape in s.inputs if shape) if name in _JOINS else len(s.outputs)
     return {"elements": elements, "run": _run(s), "parts": max(1, parts)}
 
 
@@ -346,7 +350,9 @@ def _transposed(s: _Shapes) -> dict[str, int]:
 
 def _run(s: _Shapes) -> int:
     """Elements that stand side by side before and after."""
-    shape, out = s.inputs[0] if s.inputs else (), s.outputs[0]
+    # A join in eight bits has the scale and the zero point of its result first.
+    first = 2 if _name(s.op) == "QLinearConcat" else 0
+    shape, out = s.inputs[first] if len(s.inputs) > first else (), s.outputs[0]
     if len(shape) != len(out) or _name(s.op) in _ELEMENT_BY_ELEMENT:
         return max(1, math.prod(shape[-1:]))
     axis = next((axis for axis in range(len(out) - 1, -1, -1) if shape[axis] != out[axis]), None)

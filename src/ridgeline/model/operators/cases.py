@@ -58,6 +58,8 @@ def _gemm(s: Sizes, demand: Demand) -> Cases:
 def _convolution(s: Sizes, demand: Demand) -> Cases:
     alone = s["n"] * s["groups"]
     plain = {
+        "channels of four": filled(s["c"], 4.0), "channels of sixteen": filled(s["c"], 16.0), "filters of sixteen": filled(s["k"], 16.0),
+        "whole channels": _is(s["c"] % 16 == 0), "whole filters": _is(s["k"] % 16 == 0),
         "depthwise": _is(s["groups"] > 1), "pointwise": _is(s["r"] * s["s"] == 1), "threaded": _is(demand.flop >= 2.0 * _THREAD * alone),
         **_window(s),
     }  # fmt: skip
@@ -89,7 +91,13 @@ def _rows(s: Sizes, demand: Demand) -> Cases:
 
 
 def _reduction(s: Sizes, demand: Demand) -> Cases:
-    return Cases({"outer": (s["rows"], s["inner"])}, {"strided": _is(s["inner"] > 1), "one row": _is(s["rows"] == 1)})
+    inner, outer = s["inner"], s["rows"] / s["inner"]
+    plain: dict[str, Floats | float] = {
+        "strided": _is(inner > 1), "one row": _is(s["rows"] == 1), "one block": _is(outer == 1), "pairs": filled(outer, 2.0),
+        "pairs of blocks": filled(np.ceil(s["rows"] / 16.0), 2.0), "inner of four": filled(inner, 4.0), "inner of eight": filled(inner, 8.0),
+        "whole fours": _is(inner % 4 == 0),
+    }  # fmt: skip
+    return Cases({"outer": (outer, 1.0)}, plain)
 
 
 def _copy(s: Sizes, demand: Demand) -> Cases:

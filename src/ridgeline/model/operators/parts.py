@@ -21,10 +21,10 @@ _BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(("DynamicQuantizeLinear", "QuantizeLinear", "DequantizeLinear", "QLinearAdd", "QLinearMul"), "quantising"),
     **dict.fromkeys(("QLinearSigmoid", "QLinearLeakyRelu"), "quantising"),
     "Transpose": "transposition", "ReorderInput": "change of layout", "ReorderOutput": "change of layout",
-    **dict.fromkeys(("Concat", "Split"), "join"), **dict.fromkeys(("Slice", "Pad", "Expand", "Cast"), "cut"),
+    **dict.fromkeys(("Concat", "Split", "QLinearConcat"), "join"), **dict.fromkeys(("Slice", "Pad", "Expand", "Cast"), "cut"),
     **dict.fromkeys(("Resize", "Upsample", "SpaceToDepth"), "resize"),
     **dict.fromkeys(("BatchNormalization", "InstanceNormalization", "LRN"), "by channel"),
-    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), "global pooling"),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "QLinearGlobalAveragePool"), "global pooling"),
 }  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def _convolution(work: Workload, more: str) -> str:
     alone = groups > 1 and groups == work.sizes.get("c")
     if groups > 1 and not alone:
         return "grouped"
-    return " ".join(word for word in ("blocked" if work.layout else "", "depthwise" if alone else "") if word)
+    return " ".join(word for word in ("blocked" if work.layout == "NCHWc" else "", "depthwise" if alone else "") if word)
 
 
 def _product(work: Workload, more: str) -> str:

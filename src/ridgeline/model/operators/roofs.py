@@ -180,9 +180,9 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
     return Roofs(
         device=device, kind=device.kind, units=threads if device.kind == "cpu" else device.execution_units or 0, threads=threads,
         lanes=device.vector_bits // 32 if device.vector_bits else 0, clock_hz=device.clock_hz.value * core if device.clock_hz else 0.0,
-        clock_ratio=core, levels=levels, core_to_core_s=_hop(device, state), dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch,
-        reached=_reached(device, "arithmetic"), reasons=tuple(reasons), power_ratio=clock.power,
-        memory_left=left / rate, slowest=clock.slowest, fastest=clock.fastest,
+        clock_ratio=core, levels=levels, core_to_core_s=_hop(device, state, threads, reasons),
+        dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch, reached=_reached(device, "arithmetic"),
+        reasons=tuple(reasons), power_ratio=clock.power, memory_left=left / rate, slowest=clock.slowest, fastest=clock.fastest,
     )  # fmt: skip
 
 
@@ -327,8 +327,13 @@ def _dispatch(device: Device, state: SystemState, library: str, reasons: list[st
     return cost.value
 
 
-def _hop(device: Device, state: SystemState) -> float:
+def _hop(device: Device, state: SystemState, threads: int, reasons: list[str]) -> float:
     if state.core_to_core_s is not None:
         return state.core_to_core_s
     cost = device.cost("core-to-core")
-    return assumed().core_to_core_s if cost is None else cost.value
+    if cost is not None:
+        return cost.value
+    seconds = assumed().core_to_core_s
+    if device.kind == "cpu" and threads > 1:
+        reasons.append(f"how far apart the cores of {device.name} are is not known: {seconds * 1e9:g} ns for a cache line between two are assumed")
+    return seconds

@@ -7,6 +7,7 @@ again as in a model, and taken for the next. This module decides names and order
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def model(node: Node, copies: int, *, fresh: bool = False, bare: bool = False) -
         fresh: all inputs are written before the first of the nodes runs, so that they are as old as the block is long.
         bare: only what writes the inputs, not the node itself.
     """
-    from onnx import helper
+    from onnx import ModelProto, helper
 
     numbers = range(copies)
     done = [freed([written_name(place, number) for place in written(node)]) for number in numbers]
@@ -41,11 +42,17 @@ def model(node: Node, copies: int, *, fresh: bool = False, bare: bool = False) -
         helper.make_tensor_value_info(f"operand{place}", element_type(each.dtype), input_shape(node, place))
         for place, each in enumerate(node.operands) if each is not None and not each.kept and f"operand{place}" in named
     ]  # fmt: skip
-    kept = [*constants_of_writers(node), *([] if bare else _kept(node, copies))]
     end = helper.make_tensor_value_info(nodes[-1].output[0], element_type("int64"), None)
-    graph = helper.make_graph(nodes, "block", inputs, [end], kept)
     domains = [helper.make_opsetid("", _OPSET), helper.make_opsetid(MICROSOFT, 1), helper.make_opsetid(BLOCKED, 1)]
-    return bytes(helper.make_model(graph, opset_imports=domains, ir_version=_IR_VERSION).SerializeToString())
+    # Put where it belongs at once: what makes graphs and models of parts copies them, a hundred megabytes twice.
+    made = ModelProto(ir_version=_IR_VERSION, opset_import=domains)
+    made.graph.name = "block"
+    made.graph.node.extend(nodes)
+    made.graph.input.extend(inputs)
+    made.graph.output.append(end)
+    for name, content in [*constants_of_writers(node), *([] if bare else _kept(node, copies))]:
+        made.graph.initializer.add(name=name, dims=content.shape, data_type=element_type(content.dtype.name), raw_data=content.tobytes())
+    return bytes(made.SerializeToString())
 
 
 def _run(node: Node, number: int) -> list[Any]:
@@ -65,15 +72,12 @@ def _name(node: Node, place: int, number: int) -> str:
     return f"operand{place}_{number}" if each.own else f"operand{place}"
 
 
-def _kept(node: Node, copies: int) -> list[Any]:
+def _kept(node: Node, copies: int) -> Iterator[tuple[str, NDArray[Any]]]:
     """What is in the file: weights of each copy, and what all copies are told."""
-    from onnx import numpy_helper
-
-    found = []
     for place, each in enumerate(node.operands):
         if each is not None and each.kept:
-            found += [numpy_helper.from_array(values(each, number), _name(node, place, number)) for number in (range(copies) if each.own else (0,))]
-    return found
+            for number in range(copies) if each.own else (0,):
+                yield _name(node, place, number), values(each, number)
 
 
 def feeds(node: Node) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Convolutions and pooling: plain, in onnxruntime's blocked layout, transposed, and in eight bits.
+"""Convolutions and pooling: plain, in onnxruntime's blocked layout, transposed, and in eight bits, there also with channels last.
 
 Stride is the size of the image by that of the result, padding what the result then lacks: other pairs with the same sizes do the same work.
 """
@@ -78,13 +78,25 @@ def _whole(work: Workload, name: str) -> Node:
         return Node(name, operands, ((result, "int32"),), "", attributes)
     scale = (constant(0.05), constant(0, "uint8"))
     per_filter = (constant(0.01), constant(0, "int8"))
+    last = work.layout == "NHWC"
+    image, result = (_last(image), _last(result)) if last else (image, result)
     operands = (operand(*image, dtype="uint8"), *scale, weights(*filters, dtype="int8"), *per_filter, *scale, weights(size["k"], dtype="int32"))
-    return Node(name, operands, ((result, "uint8"),), "", attributes)
+    return Node(name, operands, ((result, "uint8"),), MICROSOFT if last else "", attributes | ({"channels_last": 1} if last else {}))
+
+
+def _last(shape: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    """A shape with its channels last."""
+    return shape[0], shape[2], shape[3], shape[1]
 
 
 def pooling(work: Workload) -> Node:
     """A node that takes windows r × s of an image."""
     size = {"n": 1, "r": 1, "s": 1, **work.sizes}
     image, result = (size["n"], size["c"], size["h"], size["w"]), (size["n"], size["c"], size["p"], size["q"])
-    domain = BLOCKED if work.layout == "NCHWc" else ""
-    return Node(work.variant, (operand(*image),), ((result, "float32"),), domain, window(size, dilated=False))
+    attributes = window(size, dilated=False)
+    if work.layout == "NHWC":
+        scales = (constant(0.05), constant(0, "uint8")) * 2 if work.variant == "QLinearAveragePool" else ()
+        said = {"channels_last": 1} if scales else {}
+        return Node(work.variant, (operand(*_last(image), dtype="uint8"), *scales), ((_last(result), "uint8"),), MICROSOFT, attributes | said)
+    domain, dtype = BLOCKED if work.layout == "NCHWc" else "", "uint8" if work.precision == "int8" else "float32"
+    return Node(work.variant, (operand(*image, dtype=dtype),), ((result, dtype),), domain, attributes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ridgeline.core import UsageError, Workload
 
-from .nodes import BLOCKED, Node, constant, operand, weights
+from .nodes import BLOCKED, MICROSOFT, Node, constant, operand, weights
 
 __all__ = ["copy", "gather"]
 
@@ -20,30 +20,35 @@ def copy(work: Workload) -> Node:
     return made(work)
 
 
+def _dtype(work: Workload) -> str:
+    """What is moved: single precision, or bytes."""
+    return "uint8" if work.precision == "int8" or work.variant == "QLinearConcat" else "float32"
+
+
 def _transpose(work: Workload) -> Node:
     """Two axes change places, or three turn round; others only say how often."""
     size = work.sizes
     elements, run, axes = size["elements"], size.get("run", 1), size.get("axes", 0)
     if axes == 0:
-        return _moved("Transpose", (1, elements), (0, 1))
+        return _moved(work, (1, elements), (0, 1))
     rows, columns = size["rows"], size["columns"]
     inner = rows * columns * run
     if elements % inner or axes not in (2, 3):
         raise UsageError("a transposition of two or three axes", found=f"{axes} axes, {elements} elements by {inner}", remedy="give sizes that go")
     outer = elements // inner
     if axes == 2:
-        return _moved("Transpose", (outer, rows, columns, run), (0, 2, 1, 3))
+        return _moved(work, (outer, rows, columns, run), (0, 2, 1, 3))
     # Rows become the fastest, columns the slowest; what is between stays between.
-    return _moved("Transpose", (rows, outer, columns, run), (2, 1, 0, 3))
+    return _moved(work, (rows, outer, columns, run), (2, 1, 0, 3))
 
 
-def _moved(kind: str, shape: tuple[int, ...], order: tuple[int, ...]) -> Node:
+def _moved(work: Workload, shape: tuple[int, ...], order: tuple[int, ...]) -> Node:
     kept = [axis for axis in order if shape[axis] > 1] or [0]
     place = {axis: number for number, axis in enumerate(sorted(kept))}
     shape = tuple(shape[axis] for axis in sorted(kept))
     order = tuple(place[axis] for axis in kept)
     result = tuple(shape[axis] for axis in order)
-    return Node(kind, (operand(*shape),), ((result, "float32"),), "", {"perm": list(order)})
+    return Node(work.variant, (operand(*shape, dtype=_dtype(work)),), ((result, _dtype(work)),), "", {"perm": list(order)})
 
 
 def _concat(work: Workload) -> Node:
@@ -51,8 +56,12 @@ def _concat(work: Workload) -> Node:
     elements, run, parts = work.sizes["elements"], work.sizes.get("run", 1), work.sizes.get("parts", 1)
     if elements % (run * parts):
         raise UsageError("a join of equal operands", found=f"{elements} elements of {parts} × runs of {run}", remedy="give sizes that go")
-    outer = elements // (run * parts)
-    return Node("Concat", (operand(outer, run),) * parts, (((outer, run * parts), "float32"),), "", {"axis": 1})
+    outer, dtype = elements // (run * parts), _dtype(work)
+    result, part = (((outer, run * parts), dtype),), operand(outer, run, dtype=dtype)
+    if work.variant == "QLinearConcat":
+        scale = (constant(0.05), constant(0, "uint8"))
+        return Node("QLinearConcat", (*scale, *((part, *scale) * parts)), result, MICROSOFT, {"axis": 1})
+    return Node("Concat", (part,) * parts, result, "", {"axis": 1})
 
 
 def _split(work: Workload) -> Node:
@@ -135,8 +144,9 @@ def _reorder_out(work: Workload) -> Node:
 
 
 _KINDS = {
-    "Transpose": _transpose, "Concat": _concat, "Split": _split, "Slice": _slice, "Pad": _pad, "Expand": _expand, "Cast": _cast, "Resize": _resize,
-    "Upsample": _upsample, "SpaceToDepth": _space_to_depth, "ReorderInput": _reorder_in, "ReorderOutput": _reorder_out,
+    "Transpose": _transpose, "Concat": _concat, "QLinearConcat": _concat, "Split": _split, "Slice": _slice, "Pad": _pad, "Expand": _expand,
+    "Cast": _cast, "Resize": _resize, "Upsample": _upsample, "SpaceToDepth": _space_to_depth, "ReorderInput": _reorder_in,
+    "ReorderOutput": _reorder_out,
 }  # fmt: skip
 
 

@@ -18,6 +18,9 @@ __all__ = ["BLOCKED", "MICROSOFT", "Node", "Operand", "constant", "element_type"
 BLOCKED, MICROSOFT = "com.microsoft.nchwc", "com.microsoft"
 #: Different values, a prime number of them, so that rows of no matrix are alike.
 _DRAWN = 262_147
+_REPEATED = 2**23
+#: Elements for which a mask stays as it is.
+_MASK = 64
 #: How far the values of one copy are from those of the next.
 _APART = 1_009
 
@@ -64,15 +67,23 @@ def constant(content: object, dtype: str = "float32") -> Operand:
 
 
 def values(of: Operand, number: int = 0) -> NDArray[Any]:
-    """Its content, or values as networks have them: weights about 0, inputs between 0 and 1, bytes of all sizes; indices are 0 or 1.
+    """Its content, or values as networks have them: weights about 0, inputs between 0 and 1, bytes of all sizes, masks in runs; indices are 0 or 1.
 
     Args:
         number: of the copy. Weights of no two copies are the same: onnxruntime keeps equal ones once, where no memory is far away.
     """
     if of.content is not None:
         return of.content
-    count = math.prod(of.shape)
-    return np.resize(np.roll(_drawn(of.dtype, of.kept), -number * _APART), count).reshape(of.shape)
+    count, first = math.prod(of.shape), number * _APART % _DRAWN
+    repeated = _repeated(of.dtype, of.kept)
+    found = repeated[first : first + count]
+    return (found if len(found) == count else np.resize(repeated[first : first + _DRAWN], count)).reshape(of.shape)
+
+
+@cache
+def _repeated(dtype: str, kept: bool) -> NDArray[Any]:
+    """The drawn values over and over, so that most operands are a part of it: drawing them anew takes longer than what is measured."""
+    return np.resize(_drawn(dtype, kept), _REPEATED)
 
 
 @cache
@@ -81,6 +92,9 @@ def _drawn(dtype: str, kept: bool) -> NDArray[Any]:
     if kind.kind == "f":
         # Finite and no denormals; positive where a function may want it.
         return np.asarray((generator.normal(0.0, 0.05, _DRAWN) if kept else generator.uniform(0.01, 1.0, _DRAWN)).astype(kind))
+    if kind.kind == "b":
+        # A mask holds for long and then does not: what is drawn for each element no processor foresees, and takes ten times as long.
+        return np.repeat(generator.integers(0, 1, -(-_DRAWN // _MASK), endpoint=True).astype(kind), _MASK)[:_DRAWN]
     limits = np.iinfo(kind) if kind.itemsize == 1 and kind.kind in "iu" else None
     low, high = (int(limits.min), int(limits.max)) if limits is not None else (0, 1)
     return np.asarray(generator.integers(low, high, _DRAWN, endpoint=True).astype(kind))

@@ -45,11 +45,20 @@ def normalisation(work: Workload) -> Node:
 def reduction(work: Workload) -> Node:
     """`rows` results of `columns` elements that lie `inner` apart."""
     rows, columns, inner, name = work.sizes["rows"], work.sizes["columns"], work.sizes.get("inner", 1), work.variant
+    if name == "QLinearGlobalAveragePool":
+        scale = (constant(0.05), constant(0, "uint8"))
+        return Node(
+            name, (operand(1, 1, columns, rows, dtype="uint8"), *scale, *scale), (((1, 1, 1, rows), "uint8"),), MICROSOFT, {"channels_last": 1}
+        )
     if name in _POOLS:
         domain = BLOCKED if work.layout == "NCHWc" else ""
         return Node(name, (operand(1, rows, 1, columns),), (((1, rows, 1, 1), "float32"),), domain)
     if name not in _REDUCTIONS or rows % inner:
-        raise UsageError(f"a reduction: {', '.join((*_POOLS, *_REDUCTIONS))}", found=f"{name} of {rows} rows, {inner} apart", remedy="name one")
+        raise UsageError(
+            f"a reduction: {', '.join((*_POOLS, 'QLinearGlobalAveragePool', *_REDUCTIONS))}",
+            found=f"{name} of {rows} rows, {inner} apart",
+            remedy="name one",
+        )
     image = operand(rows // inner, columns, inner) if inner > 1 else operand(rows, columns)
     shape = (rows // inner, 1, inner) if inner > 1 else (rows, 1)
     if name == "ArgMax":

@@ -8,7 +8,11 @@ elements on. Below some hundred elements one thread writes, as in a model.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .nodes import BLOCKED, Node, Operand
 
@@ -70,16 +74,12 @@ def write(node: Node, number: int) -> list[Any]:
     return made
 
 
-def constants_of_writers(node: Node) -> list[Any]:
-    """Shapes that what was written is seen as."""
-    import numpy as np
-    from onnx import numpy_helper
-
-    shapes = {place: node.operands[place] for place in written(node)}
-    return [
-        numpy_helper.from_array(np.array(each.shape, np.int64), f"shape{place}")
-        for place, each in shapes.items() if each is not None and _writer(each).shape != each.shape
-    ]  # fmt: skip
+def constants_of_writers(node: Node) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Names and values of the shapes that what was written is seen as."""
+    for place in written(node):
+        each = node.operands[place]
+        if each is not None and _writer(each).shape != each.shape:
+            yield f"shape{place}", np.array(each.shape, np.int64)
 
 
 def freed(names: list[str]) -> list[Any]:
