@@ -69,6 +69,8 @@ def test_a_model_file_with_other_features_or_a_device_without_a_sheet_is_refused
     written = encode(model())
     with pytest.raises(ReadError, match="train the model again"):
         decode(written.replace(b'"tile-fill"', b'"tile-full"'), GpuModel)
+    with pytest.raises(ReadError, match="edition 1"):
+        decode(written.replace(b',"forms":2', b""), GpuModel)
     with pytest.raises(ReadError, match="sheet"):
         msgspec.structs.replace(model(), sheets={})
     with pytest.raises(ReadError, match="update"):

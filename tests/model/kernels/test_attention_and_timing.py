@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ridgeline.core import OutOfRange, Sparsity, SystemState, Workload
+from ridgeline.core import OutOfRange, Precision, Sparsity, SystemState, Workload
 from ridgeline.device import find
 from ridgeline.model.analytic.attention import attention
 from ridgeline.model.kernels.attention import AttentionCost, attention_cost, attention_seconds, fit_attention
@@ -35,12 +35,12 @@ def test_whole_blocks_are_no_less_than_the_pairs() -> None:
 
 
 def test_blocks_one_by_one() -> None:
-    """300 queries behind 200: rows of blocks see 2 + 1, 2 + 2 and 2 + 3 blocks of keys."""
-    made = cost(batch=1, heads=10, kv_heads=10, queries=300, keys=500)
+    """300 queries behind 200: from the last upwards rows of blocks see 4, 3 and 2 blocks of keys, and 100 units take 100 of them at a time."""
+    made = cost(batch=1, heads=[10, 100], kv_heads=10, queries=300, keys=500)
     cell = 4 * 128 * 128 * 128 / (1e15 * constants().menu.peak_share / 100)
-    assert float(made.waves) == 1.0
-    assert float(made.blocks) == pytest.approx((3 + 4 + 5) / 3 * cell)
-    assert float(made.longest) == pytest.approx(5 * cell)
+    assert made.waves.tolist() == [1.0, 3.0]
+    assert made.blocks.tolist() == pytest.approx([4 * cell, (4 + 3 + 2) * cell])
+    assert made.longest.tolist() == pytest.approx([4 * cell, 4 * cell])
 
 
 def test_decode_reads_its_cache() -> None:
@@ -82,6 +82,39 @@ class TestTimes:
         assert (made.seconds < made.high).all()
         assert (np.diff(made.seconds) > 0).all()
         assert not made.out_of_range
+
+    @pytest.mark.parametrize("precision", ["bf16", "fp8"])
+    def test_more_work_never_takes_less(self, precision: Precision) -> None:
+        draw = np.random.default_rng(3)
+        most = {
+            "gemm": {"m": 20_000, "n": 20_000, "k": 20_000}, "moe": {"tokens": 5000, "hidden": 8000, "inner": 8000},
+            "attention": {"batch": 64, "heads": 32, "queries": 4000, "keys": 8000, "head_size": 256, "window": 4000},
+        }  # fmt: skip
+        fixed = {"moe": {"experts": 64, "active": 4}, "attention": {"causal": 1, "kv_heads": 1}}
+        for kind, ends in most.items():
+            sizes = {name: np.round(np.exp(draw.uniform(0, np.log(end), 800))) for name, end in ends.items()}
+            if kind == "attention":
+                sizes["queries"][:400] = 1
+                sizes["keys"] += sizes["queries"]
+            before = kernel_times(kind, sizes | fixed.get(kind, {}), H200, precision, state=GRAPH).seconds
+            for name, values in sizes.items():
+                more = np.round(values * draw.uniform(1.0, 1.6, 800)) + 1
+                more = np.minimum(more, sizes["keys"]) if name == "queries" else more
+                after = kernel_times(kind, sizes | fixed.get(kind, {}) | {name: more}, H200, precision, state=GRAPH).seconds
+                assert (after >= before * (1 - 1e-12)).all(), (kind, name)
+
+    def test_a_higher_clock_or_bandwidth_never_takes_more(self) -> None:
+        draw = np.random.default_rng(4)
+        sizes = {name: np.round(np.exp(draw.uniform(0, np.log(20_000), 800))) for name in ("m", "n", "k")}
+        clock = H200.clock_hz.value if H200.clock_hz else 1.0
+        before = kernel_times("gemm", sizes, H200, "bf16", state=GRAPH).seconds
+        for worse in (SystemState(dispatch_s=0.0, core_clock_hz=0.8 * clock), SystemState(dispatch_s=0.0, memory_contention=0.3)):
+            assert (kernel_times("gemm", sizes, H200, "bf16", state=worse).seconds >= before * (1 - 1e-12)).all()
+
+    def test_one_query_takes_the_faster_of_two_kernels(self) -> None:
+        sizes = {"batch": 8, "heads": 32, "kv_heads": 32, "keys": 2, "head_size": 64, "causal": 1}
+        one, two = kernel_times("attention", sizes | {"queries": [1, 2]}, H200, "bf16", state=GRAPH).seconds
+        assert one <= two
 
     def test_never_faster_than_the_peaks(self) -> None:
         draw = np.random.default_rng(2)

@@ -50,10 +50,8 @@ def by_hand(m: int, n: int, k: int) -> tuple[float, tuple[int, int, int]]:
             waves = math.ceil(tiles * split / SHEET.units)
             compute = waves * 2 * tm * tn * 64 * math.ceil(k / (64 * split)) / (SHEET.flop_per_s / SHEET.units * menu.peak_share * efficiency)
             memory = (2 * k * (m + n) + 2 * m * n + 8 * m * n * (split - 1)) / (SHEET.byte_per_s * menu.stream_share)
-            time = max(compute, memory) + min(compute, memory) / 4
-            found.append((time + menu.wave_s * waves + menu.split_s * (split - 1), time, (tm, tn, split)))
-    _, time, choice = min(found)
-    return time, choice
+            found.append((math.hypot(compute, memory) + menu.wave_s * waves + menu.split_s * (split - 1), (tm, tn, split)))
+    return min(found)
 
 
 @settings(max_examples=60, deadline=None)

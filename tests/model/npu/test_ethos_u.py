@@ -120,6 +120,28 @@ def test_blocks_are_whole_units_and_fit(name):
     assert (cut.height * cut.width * cut.channels <= npu.accumulators).all()
 
 
+def test_windows_that_do_not_meet_are_not_cut_small():
+    # The compiler's own: 33272 cycles; blocks of 2 × 2, between which nothing was counted, took four times as many.
+    layers = ethos_layers("depthwise", height=15, width=15, channels=213, in_channels=213, kernel=(1, 1), stride=(2, 2))
+    assert float(ethos_cost(ethos_u("ethos-u55-256"), layers).cycles[0]) == pytest.approx(33272, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ethos_u_names())
+def test_more_of_a_matrix_never_takes_less(name):
+    npu = ethos_u(name)
+    for axis in ("width", "channels", "in_channels"):
+        sizes = {"height": 2, "width": 3, "channels": 72, "in_channels": 200} | {axis: np.array([8, 9, 16, 17, 31, 33, 64, 65, 129, 256, 257, 600])}
+        layers = ethos_layers(["fully-connected"] * 12, **sizes)
+        assert (np.diff(ethos_cost(npu, layers).cycles) >= 0).all(), axis
+
+
+def test_rows_of_a_matrix_take_what_the_compiler_says():
+    # ethos-u-vela 5.2: cycles of the core for 256 × 256 weights.
+    for name, rows, cycles in (("ethos-u55-128", 1, 9403), ("ethos-u55-128", 32, 18464), ("ethos-u55-256", 64, 19200)):
+        layers = ethos_layers("fully-connected", height=min(2, rows), width=-(-rows // 2), channels=256, in_channels=256)
+        assert float(ethos_cost(ethos_u(name), layers).compute_cycles[0]) == pytest.approx(cycles, rel=0.15), (name, rows)
+
+
 def test_a_given_cut_is_used():
     npu, layers = ethos_u("ethos-u55-128"), ethos_layers("convolution", height=8, width=16, channels=16, in_channels=128)
     one = np.array([1])

@@ -1,15 +1,17 @@
 """Matrix products in fp32 on a GPU from shapes and a data sheet: tile and wave quantisation, roofline, sustained power.
 
-For each tile that the library has, and each split of a deep reduction where tiles are few, of `b` products of (m, k) with (k, n):
+For each tile that the library has, and each split of a deep reduction that leaves less than two tiles a unit before it, of `b` products of (m, k)
+with (k, n):
 
-    tiles = b ⌈n ÷ tn⌉ ⌈m ÷ tm⌉ split,  waves = tiles ÷ units,  steps = 8 ⌈k ÷ (8 split)⌉ + 10 + 50 ÷ max(waves, 1)
+    tiles = b ⌈n ÷ tn⌉ ⌈m ÷ tm⌉ split,  waves = tiles ÷ units,  steps = 8 ⌈k ÷ (8 split)⌉ + 10 + 50 ÷ ⌈waves⌉
     compute = ⌈waves⌉ · 2 tm tn · steps ÷ (peak of a unit × share × efficiency of the tile)
     memory = 4 b (m k max(1, n ÷ side) + k n max(1, m ÷ side) + m n) ÷ (0.8 bandwidth)
-    side = max(√(min(tiles, 2 units) tm tn), L2 ÷ (8 k)): rows whose operands are shared, by tiles that run together or because L2 holds a strip
+    side = max(√min(b m n split, 2 units tm tn), L2 ÷ (8 k)): rows whose operands are shared, by tiles that run together or because L2 holds a strip
+    work = (compute⁶ + memory⁶)^(1/6),  power = (11 pJ a padded FLOP + 190 pJ an operand byte from L2) × energy of the node ÷ board power
+    seconds = work + heat max(0, power − work) + 3 µs of a split + 5 µs,  heat = 1 in a long run, work ÷ (work + 1.5 ms) of a kernel alone
 
-and the one with the least max(compute, memory) runs: work = (compute⁶ + memory⁶)^(1/6). Under it the clock falls to what the board's power allows:
-power = (11 pJ a padded FLOP + 190 pJ an operand byte from L2) × energy of the node ÷ board power;
-seconds = work (1 + heat max(0, power ÷ work − 1)) + 5 µs, heat = 1 in a long run, work ÷ (work + 1.5 ms) of a kernel alone.
+and the one that takes least runs: under it the clock falls to what the board's power allows. Of one tile and split none of this falls with more
+work or rises with a higher peak, bandwidth or power, so that the least of all does not either.
 
 Sources: tiles read from the names of recorded kernels; the rest of the numbers are in `data/kernels.toml` with their own.
 """
@@ -35,7 +37,8 @@ FEATURES = (
 )  # fmt: skip
 #: Candidates × shapes of a block, which should stay in cache.
 _BLOCK = 16384
-_SHARP = 6.0
+#: Tiles a unit up to which they are few: so many run side by side.
+_FEW = 2.0
 _LENGTH_S = 30e-6
 
 
@@ -73,6 +76,12 @@ class _Cost(NamedTuple):
     memory: Floats
     tiles: Floats
     steps: Floats
+    near: Floats  # bytes of operands from L2
+    flop: Floats  # with what pads the tiles
+    work: Floats
+    power: Floats
+    throttle: Floats
+    seconds: Floats  # without the launch
 
 
 def products(b: Floats, m: Floats, n: Floats, k: Floats, gpu: GpuSheet, *, batched: bool, heat: float | None = None) -> Products:
@@ -83,25 +92,22 @@ def products(b: Floats, m: Floats, n: Floats, k: Floats, gpu: GpuSheet, *, batch
         batched: which tiles the library has, and that it never splits the reduction.
         heat: 1 in the middle of a long run; of a kernel alone it follows from its length.
     """
-    choice, cost = _fastest(b, m, n, k, gpu, batched)
+    shapes = np.array([b, m, n, k], np.float64)
+    choice = _fastest(shapes, gpu, batched, heat)
+    cost = _cost(shapes, gpu, choice, heat)
+    work = cost.work
     rate = gpu.dram_byte_per_s * constants().product.bandwidth_share
     area = choice.columns * choice.rows
-    near = 4.0 * b * k * (m * np.ceil(n / choice.columns) + n * np.ceil(m / choice.rows))
     fill = b * m * n * choice.split / (cost.tiles * area)
-    flop = 2.0 * b * m * n * k / fill
-    work = _smooth(cost.compute, cost.memory)
-    power = _power(flop, near, gpu)
-    hot = work / (work + constants().product.governor_s) if heat is None else heat
-    throttle = 1.0 + hot * np.maximum(0.0, power / work - 1.0)
     waves = cost.tiles / gpu.units
     compulsory = 4.0 * b * (m * k + k * n + m * n) / rate
     features = np.column_stack([
-        np.log(cost.compute / work), np.log(cost.memory / work), np.log(near / (rate * work)), np.log(compulsory / work), np.log(waves),
+        np.log(cost.compute / work), np.log(cost.memory / work), np.log(cost.near / (rate * work)), np.log(compulsory / work), np.log(waves),
         np.ceil(waves) / waves, fill, np.log(choice.split), np.log(k), k / (choice.split * cost.steps), np.log(area), np.log(m / n), np.log(b),
         np.clip(np.log(work / _LENGTH_S), -1.0, 2.0), k % 4 == 0,
     ])  # fmt: skip
-    seconds = work * throttle + constants().product.launch_s
-    return Products(seconds, cost.compute, cost.memory, throttle, power, flop, near, waves, fill, features)
+    seconds = cost.seconds + constants().product.launch_s
+    return Products(seconds, cost.compute, cost.memory, cost.throttle, cost.power, cost.flop, cost.near, waves, fill, features)
 
 
 def _power(flop: Floats, near_bytes: Floats, gpu: GpuSheet) -> Floats:
@@ -113,7 +119,8 @@ def _power(flop: Floats, near_bytes: Floats, gpu: GpuSheet) -> Floats:
 def _smooth(left: Floats, right: Floats) -> Floats:
     """(l⁶ + r⁶)^(1/6), from the larger one so that nothing under- or overflows."""
     large, small = np.maximum(left, right), np.minimum(left, right)
-    return np.asarray(large * (1.0 + (small / large) ** _SHARP) ** (1.0 / _SHARP))
+    square = np.square(small / large)
+    return np.asarray(large * np.sqrt(np.cbrt(1.0 + square * square * square)))
 
 
 def _choices(gpu: GpuSheet, batched: bool, splits: tuple[int, ...]) -> Floats:
@@ -127,23 +134,23 @@ def _choices(gpu: GpuSheet, batched: bool, splits: tuple[int, ...]) -> Floats:
     ], np.float64).T[:, :, None]  # fmt: skip
 
 
-def _fastest(b: Floats, m: Floats, n: Floats, k: Floats, gpu: GpuSheet, batched: bool) -> tuple[_Choice, _Cost]:
-    """The candidate of least time for each shape, and its cost."""
-    shapes = np.array([b, m, n, k], np.float64)
-    picked, total = _least(shapes, gpu, _choices(gpu, batched, (1,)))
+def _fastest(shapes: Floats, gpu: GpuSheet, batched: bool, heat: float | None) -> _Choice:
+    """The candidate of least time for each shape, (N,) each; shapes (b, m, n, k), (4, N)."""
+    whole = _choices(gpu, batched, (1,))
+    picked, least = _least(shapes, gpu, whole, heat)
     if not batched:
-        tiles = b * np.ceil(n / picked[0]) * np.ceil(m / picked[1])
-        # Where tiles are few; and adding the parts up alone takes what a split costs.
-        few = np.flatnonzero((tiles < 2.0 * gpu.units) & (total > constants().product.split_s))
+        b, m, n, _ = shapes
+        # Where the tiles of any candidate are few; and adding the parts up alone takes what a split costs.
+        tiles = (b * np.ceil(n / whole[0]) * np.ceil(m / whole[1])).min(axis=0)
+        few = np.flatnonzero((tiles < _FEW * gpu.units) & (least > constants().product.split_s))
         if few.size:
-            split, faster = _least(shapes[:, few], gpu, _choices(gpu, batched, constants().product.splits))
-            better = faster < total[few]
+            split, faster = _least(shapes[:, few], gpu, _choices(gpu, batched, constants().product.splits), heat)
+            better = faster < least[few]
             picked[:, few[better]] = split[:, better]
-    choice = _Choice(*picked)
-    return choice, _cost(shapes, gpu, choice)
+    return _Choice(*picked)
 
 
-def _least(shapes: Floats, gpu: GpuSheet, choices: Floats) -> tuple[Floats, Floats]:
+def _least(shapes: Floats, gpu: GpuSheet, choices: Floats, heat: float | None) -> tuple[Floats, Floats]:
     """The choice of least time for each shape, (4, N), and that time, (N,)."""
     count = shapes.shape[1]
     picked, least = np.empty((4, count)), np.empty(count)
@@ -151,28 +158,37 @@ def _least(shapes: Floats, gpu: GpuSheet, choices: Floats) -> tuple[Floats, Floa
     step = max(1, _BLOCK // choices.shape[1])
     for start in range(0, count, step):
         part = slice(start, start + step)
-        cost = _cost(shapes[:, part], gpu, candidates)
-        total = np.maximum(cost.compute, cost.memory) + (candidates.split > 1) * constants().product.split_s
+        cost = _cost(shapes[:, part], gpu, candidates, heat)
+        # A reduction is not split where its tiles are enough for all units.
+        enough = (candidates.split > 1) & (cost.tiles >= _FEW * gpu.units * candidates.split)
+        total = np.where(enough, np.inf, cost.seconds)
         best = np.argmin(total, axis=0)
         picked[:, part] = choices[:, best, 0]
         least[part] = np.take_along_axis(total, best[None, :], axis=0)[0]
     return picked, least
 
 
-def _cost(shapes: Floats, gpu: GpuSheet, choice: _Choice) -> _Cost:
-    """Seconds of compute and memory, tiles and steps; shapes (b, m, n, k), (4, N), and choices broadcast."""
+def _cost(shapes: Floats, gpu: GpuSheet, choice: _Choice, heat: float | None) -> _Cost:
+    """What a choice takes; shapes (b, m, n, k), (4, N), and choices broadcast."""
     b, m, n, k = shapes
     product = constants().product
-    tiles = b * choice.split * np.ceil(n / choice.columns) * np.ceil(m / choice.rows)
-    waves = tiles / gpu.units
+    across, down = np.ceil(n / choice.columns), np.ceil(m / choice.rows)
+    tiles = b * choice.split * across * down
+    rounds = np.ceil(tiles / gpu.units)
     # Filling and draining a tile costs about 60 steps on a unit that has no other tile, 10 where others hide it.
-    steps = np.ceil(k / (product.depth * choice.split)) * product.depth + product.hidden_steps + product.exposed_steps / np.maximum(waves, 1.0)
-    compute = np.ceil(waves) * choice.seconds * steps
-    together = np.sqrt(np.minimum(tiles, 2.0 * gpu.units) * (choice.columns * choice.rows))
-    side = np.maximum(together, gpu.l2_bytes / (8.0 * k))
+    steps = np.ceil(k / (product.depth * choice.split)) * product.depth + product.hidden_steps + product.exposed_steps / rounds
+    compute = rounds * choice.seconds * steps
+    mn, area = m * n, choice.columns * choice.rows
+    side = np.maximum(np.sqrt(np.minimum(b * choice.split * mn, _FEW * gpu.units * area)), gpu.l2_bytes / (8.0 * k))
     # m k max(1, n ÷ side) + k n max(1, m ÷ side), with one division.
-    mn = m * n
-    operands = k * (np.maximum(m, mn / side) + np.maximum(n, mn / side))
+    shared = mn / side
+    operands = k * (np.maximum(m, shared) + np.maximum(n, shared))
     written = mn * np.where(choice.split > 1, 1.0 + 2.0 * choice.split, 1.0)
     memory = b * (operands + written) * (4.0 / (gpu.dram_byte_per_s * product.bandwidth_share))
-    return _Cost(compute, memory, tiles, steps)
+    near = 4.0 * b * k * (m * across + n * down)
+    flop = 2.0 * k * area / choice.split * tiles
+    work, power = _smooth(compute, memory), _power(flop, near, gpu)
+    hot = work / (work + product.governor_s) if heat is None else heat
+    throttle = 1.0 + hot * np.maximum(0.0, power / work - 1.0)
+    seconds = work * throttle + np.where(choice.split > 1, product.split_s, 0.0)
+    return _Cost(compute, memory, tiles, steps, near, flop, work, power, throttle, seconds)

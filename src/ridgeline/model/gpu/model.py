@@ -20,7 +20,7 @@ from ..learned.unseen import Reach, bounds
 from .kernels import Kernels, features_of, floor_s, group_of, kernels
 from .sheet import GpuSheet, hold_ratio, likeness
 
-__all__ = ["TRANSPOSED_SHARE", "Answer", "GpuModel", "answer", "network_factor", "weights"]
+__all__ = ["FORMS", "TRANSPOSED_SHARE", "Answer", "GpuModel", "answer", "network_factor", "weights"]
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 TRANSPOSED_SHARE = 1 / 1.2
 #: Devices that hold less of their clock say nothing of how others do in networks.
 _HOLDS = 0.8
+#: Edition of the analytical forms, raised when one changes: experts are corrections of one edition.
+FORMS = 2
 #: Half width in log where nothing is known of the devices' errors.
 _UNKNOWN = np.log(3.0)
 
@@ -40,10 +42,10 @@ class GpuModel(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", ta
         experts, reaches: by group of operators.
         network_factors: group → device → how much longer its kernels take in real networks than its own expert says.
         network_reach: half width in log of a 90 % interval of whole networks; 0 where none was measured.
-        data_version: of the measurements.
+        data_version: of the measurements; forms: edition of the forms that the experts correct.
 
     Raises:
-        ReadError: experts of a group with other features than this version computes, or of a device without a sheet.
+        ReadError: experts of other forms, of a group with other features than this version computes, or of a device without a sheet.
     """
 
     sheets: dict[str, GpuSheet]
@@ -52,8 +54,11 @@ class GpuModel(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", ta
     network_factors: dict[str, dict[str, float]] = {}
     network_reach: float = 0.0
     data_version: str = ""
+    forms: int = 1
 
     def __post_init__(self) -> None:
+        if self.experts and self.forms != FORMS:
+            raise ReadError(f"experts that correct edition {FORMS} of the forms", found=f"edition {self.forms}", remedy="train the model again")
         for group, experts in self.experts.items():
             if experts.features != features_of(group):
                 raise ReadError(

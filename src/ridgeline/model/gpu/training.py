@@ -18,7 +18,7 @@ from ..learned.points import fit_points
 from ..learned.scaling import scaling_of
 from ..learned.unseen import reach
 from .kernels import FAMILIES, features_of
-from .model import GpuModel
+from .model import FORMS, GpuModel
 from .networks import network_reach
 from .rows import GroupRows, group_rows
 from .sheet import GpuSheet, likeness
@@ -69,7 +69,7 @@ def train_gpu_model(
         for group, several in traced.items()
         if group in experts
     }
-    model = GpuModel(sheets=known, experts=experts, reaches=reaches, network_factors=factors, data_version=data_version)
+    model = GpuModel(sheets=known, experts=experts, reaches=reaches, network_factors=factors, data_version=data_version, forms=FORMS)
     return msgspec.structs.replace(model, network_reach=network_reach(model, measured))
 
 

@@ -4,9 +4,11 @@ This module decides how pairs of queries and keys become blocks over execution u
 kernel quality to the constants of the data file and to a learned correction. With c seconds of arithmetic at the sustained peak and b of traffic:
 
     smooth = 4 µs + √(c² + b²) + 0.3 longest                                  longest: one block of 128 queries over all keys it sees, on one unit
-    blocked = θ₁ 1 µs + ((θ₂ blocks)³ + (θ₃ b)³)^(1/3) + θ₄ waves 1 µs + θ₅ longest
+    blocked = θ₁ 1 µs + ((θ₂ blocks)³ + (θ₃ b)³)^(1/3) + θ₄ waves 1 µs
+    blocks = Σ over waves j of min(⌈keys ÷ 128⌉ − j units ÷ (batch heads), ⌈window ÷ 128⌉ + 1) blocks of 128 × 128 on one unit
 
-`blocks` are whole blocks of 128 × 128 in whole waves. `smooth` is for interpolating what is measured (kinks spoil that), `blocked` for predicting.
+Rows of blocks are taken from the last one, which sees all keys, upwards; a wave takes as long as its first. None of this falls with more work.
+`smooth` is for interpolating what is measured (kinks spoil that), `blocked` for predicting.
 Sources: T. Dao, "FlashAttention-2", arXiv:2307.08691, section 3.2 (work over batch, heads and blocks of queries); T. Dao et al., "Flash-Decoding",
 2023 (keys are split in decode, so that there is no longest block and no whole wave).
 """
@@ -28,13 +30,13 @@ Floats = NDArray[np.float64]
 
 _BLOCK = 128.0
 _SMOOTH_S, _LONGEST_SHARE, _WAVE_S = 4e-6, 0.3, 1e-6
-_NAMES = ("launch", "arithmetic", "memory", "waves", "longest")
+_NAMES = ("launch", "arithmetic", "memory", "waves")
 
 
 class AttentionCost(NamedTuple):
     """N calls, (N,) each.
 
-    `smooth`: s; `compute`, `memory`: at the sustained rates, s; `blocks`: arithmetic of whole blocks in whole waves, s; `longest`: of one block of
+    `smooth`: s; `compute`, `memory`: at the sustained rates, s; `blocks`: arithmetic of whole waves of blocks, s; `longest`: of one block of
     queries, s;
     `waves`: blocks ÷ units, whole in prefill; `flop`, `bytes`: at the least.
     """
@@ -49,36 +51,38 @@ class AttentionCost(NamedTuple):
     bytes: Floats
 
 
-def attention_cost(work: Attention, sheet: KernelSheet, *, element_bytes: float = 2.0, kv_element_bytes: float = 2.0) -> AttentionCost:
+def attention_cost(
+    work: Attention, sheet: KernelSheet, *, element_bytes: float = 2.0, kv_element_bytes: float = 2.0, split: bool = True
+) -> AttentionCost:
     """Cost of each call.
 
     Args:
         work: from `analytic.attention.attention`, causal; arrays of it broadcast. Decode is one query.
         sheet: of the precision of the arithmetic.
         element_bytes, kv_element_bytes: of queries and results, and of the cache, B.
+        split: whether decode runs the kernel that splits the keys, not that of prefill.
     """
     menu = constants().menu
     peak = sheet.flop_per_s * menu.peak_share
     moved = np.asarray(flash_bytes(work, element_bytes=element_bytes, kv_element_bytes=kv_element_bytes))
     compute, memory = work.flop / peak, moved / (sheet.byte_per_s * menu.stream_share)
-    decode = work.queries <= 1
-    rows = np.ceil(work.queries / _BLOCK)
-    before = np.ceil((work.keys - work.queries) / _BLOCK)
-    wide = np.where(work.window < work.keys, np.ceil(work.window / _BLOCK) + 1.0, np.inf)
+    decode = (work.queries <= 1) & split
+    rows, most = np.ceil(work.queries / _BLOCK), np.ceil(work.keys / _BLOCK)
+    wide = np.where(work.window < work.keys, np.minimum(most, np.ceil(work.window / _BLOCK) + 1.0), most)
     cell = 4.0 * _BLOCK * _BLOCK * work.key_dim / (peak / sheet.units)
-    longest = np.where(decode, 0.0, np.minimum(rows + before, wide) * cell)
+    longest = np.where(decode, 0.0, wide * cell)
     groups = np.where(decode, work.kv_heads, work.heads * rows) * work.batch / sheet.units
     waves = np.where(decode, groups, np.ceil(groups))
-    blocks = np.where(decode, compute, _cells(rows, before, wide) / rows * cell * waves)
+    blocks = np.where(decode, compute, _cells(most, wide, sheet.units / (work.heads * work.batch), np.ceil(groups)) * cell)
     smooth = _SMOOTH_S + np.hypot(compute, memory) + _LONGEST_SHARE * longest
     return AttentionCost(*np.broadcast_arrays(smooth, compute, memory, blocks, longest, waves, work.flop, moved))
 
 
-def _cells(rows: Floats, before: Floats, wide: Floats) -> Floats:
-    """Blocks of keys of all rows of blocks: row i of `rows` sees min(before + i, wide)."""
-    rising = np.clip(wide - before, 0.0, rows)
-    full = np.where(rows > rising, (rows - rising) * np.minimum(wide, 2.0**52), 0.0)
-    return np.asarray(rising * before + rising * (rising + 1.0) / 2.0 + full)
+def _cells(most: Floats, wide: Floats, step: Floats, waves: Floats) -> Floats:
+    """Σ over waves j of min(most − j step, wide)."""
+    ended = np.clip(np.floor((most - wide) / step) + 1.0, 0.0, waves)
+    rest = waves - ended
+    return np.asarray(ended * wide + rest * (most - step * (ended + waves - 1.0) / 2.0))
 
 
 def attention_seconds(cost: AttentionCost, known: AttentionConstants) -> Floats:
@@ -88,7 +92,7 @@ def attention_seconds(cost: AttentionCost, known: AttentionConstants) -> Floats:
 
 def _blocked(cost: AttentionCost, theta: Floats) -> Floats:
     both = np.cbrt((theta[1] * cost.blocks) ** 3 + (theta[2] * cost.memory) ** 3)
-    return np.asarray(_WAVE_S * (theta[0] + theta[3] * cost.waves) + both + theta[4] * cost.longest)
+    return np.asarray(_WAVE_S * (theta[0] + theta[3] * cost.waves) + both)
 
 
 def fit_attention(cost: AttentionCost, seconds: Floats, *, phase: str, source: str) -> AttentionConstants:
@@ -97,7 +101,7 @@ def fit_attention(cost: AttentionCost, seconds: Floats, *, phase: str, source: s
 
     measured = np.log(seconds)
     found = least_squares(
-        lambda log: np.log(_blocked(cost, np.exp(log))) - measured, np.log([6.0, 0.8, 1.0, 0.1, 0.3]), loss="soft_l1", f_scale=0.1,
+        lambda log: np.log(_blocked(cost, np.exp(log))) - measured, np.log([6.0, 0.8, 1.0, 0.1]), loss="soft_l1", f_scale=0.1,
         bounds=(np.log(1e-4), np.log(100.0)), max_nfev=60,
     )  # fmt: skip
     theta = np.exp(found.x)

@@ -59,7 +59,6 @@ class AttentionConstants(_Sourced, frozen=True, kw_only=True):
     arithmetic: float
     memory: float
     waves: float
-    longest: float
     spread: float
 
 

@@ -21,7 +21,7 @@ from .attention import attention_cost, attention_seconds
 from .calibrated import GemmRows, log_constants, log_time
 from .constants import constants
 from .experts import expert_cost
-from .gemm import gemm_cost
+from .gemm import Weights, gemm_cost
 from .sheet import kernel_sheet
 
 __all__ = ["FAMILIES", "KernelTimes", "kernel_times", "workload_times"]
@@ -142,7 +142,8 @@ def _gemm(sizes: Sizes, device: Device, precision: Precision, variant: str, stat
         raise OutOfRange("products with one right operand", found="groups of them", remedy="measure them")
     sheet = kernel_sheet(device, precision, state)
     m, n, k = sizes["batch"] * sizes["m"], sizes["n"], sizes["k"]
-    cost = gemm_cost(m, n, k, sheet, in_bytes=known.in_bytes, out_bytes=2.0)
+    weights = Weights(known.compute, known.memory, known.wave_s)
+    cost = gemm_cost(m, n, k, sheet, in_bytes=known.in_bytes, out_bytes=2.0, weights=weights)
     rows = GemmRows(m, k, cost, np.full_like(m, sheet.units), np.full_like(m, sheet.byte_per_s))
     seconds = np.exp(log_time(rows, log_constants(known)))
     moved = known.in_bytes * k * (m + n) + 2.0 * m * n
@@ -160,10 +161,15 @@ def _attention(sizes: Sizes, device: Device, precision: Precision, variant: str,
         batch=sizes["batch"], heads=sizes["heads"], kv_heads=sizes["kv_heads"], queries=sizes["queries"], keys=sizes["keys"],
         key_dim=sizes["head_size"], window=window,
     )  # fmt: skip
-    cost = attention_cost(work, kernel_sheet(device, precision, state), element_bytes=_BYTES[precision], kv_element_bytes=_BYTES.get(cache, 2.0))
+    sheet, element, kept = kernel_sheet(device, precision, state), _BYTES[precision], _BYTES.get(cache, 2.0)
+    cost = attention_cost(work, sheet, element_bytes=element, kv_element_bytes=kept)
     prefill, decode = constants().attention_of("prefill"), constants().attention_of("decode")
-    one = sizes["queries"] <= 1
-    seconds = np.where(one, attention_seconds(cost, decode), attention_seconds(cost, prefill))
+    whole = cost
+    if (sizes["queries"] <= 1).any():
+        whole = attention_cost(work, sheet, element_bytes=element, kv_element_bytes=kept, split=False)
+    seconds = attention_seconds(whole, prefill)
+    # The kernel of many queries answers one as well, where that is faster.
+    seconds = np.where(sizes["queries"] <= 1, np.minimum(seconds, attention_seconds(cost, decode)), seconds)
     floor = (constants().product_of("bf16") or constants().product[0]).floor_seen_s
     return _Form(seconds, cost.compute, cost.memory, cost.flop, cost.bytes, max(prefill.spread, decode.spread), floor)
 

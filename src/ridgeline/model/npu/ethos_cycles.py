@@ -50,6 +50,12 @@ class Blocks:
     unit: tuple[Counts, Counts, Counts]
     window_first: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
+    def some(self, at: Counts) -> Blocks:
+        """Those of some of the layers, by their places."""
+        unit = self.unit[0][at], self.unit[1][at], self.unit[2][at]
+        height, width, channels = (each[..., at] for each in (self.height, self.width, self.channels))
+        return Blocks(height=height, width=width, channels=channels, unit=unit, window_first=self.window_first[at])
+
 
 def block_cycles(npu: EthosU, layers: EthosLayers, blocks: Blocks) -> Reals:
     """Cycles = latency + fetch + first block + drain + write + the other blocks, each the longest of multiplying, draining and moving.
@@ -83,7 +89,8 @@ def block_cycles(npu: EthosU, layers: EthosLayers, blocks: Blocks) -> Reals:
         # The narrow port of an Ethos-U55 takes twice as long for results of more than 16 channels.
         write = write * np.minimum(2, ceil_div(blocks.channels, 16))
     port = (moved + elements) / npu.sram_bytes_per_cycle
-    wait = _waiting(npu, layers, multiply, units)
+    # Rows of a matrix share their weights, so that more of them hide no more.
+    wait = _waiting(npu, layers, multiply, np.where(layers.of("fully-connected"), inside[2], units))
     spatial = layers.of("depthwise", "max-pool", "average-pool", "add", "multiply", "unary")
     rest = np.maximum(np.maximum(more * multiply, also * drain), np.where(spatial, also * port, 0))
     if npu.sram_bytes_per_cycle <= 8:

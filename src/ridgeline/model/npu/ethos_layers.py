@@ -6,7 +6,7 @@ Decides the shapes that are accepted and how multiply-adds are counted. Leaves c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -55,6 +55,10 @@ class EthosLayers:
     def of(self, *kinds: EthosKind) -> NDArray[np.bool_]:
         """Which layers are of one of the kinds."""
         return np.isin(self.kind, [KINDS.index(kind) for kind in kinds])
+
+    def some(self, at: Counts) -> EthosLayers:
+        """Some of the layers, by their places."""
+        return EthosLayers(**{each.name: getattr(self, each.name)[at] for each in fields(self)})
 
     @property
     def results(self) -> Counts:

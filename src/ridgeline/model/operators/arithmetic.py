@@ -1,8 +1,12 @@
 """Seconds of arithmetic: products by tiles, waves and vector lanes, and functions by their operations.
 
-    GPU       2·batch·⌈m/tₘ⌉tₘ·⌈n/tₙ⌉tₙ·k ÷ (peak × reached × tile's efficiency × waves' utilisation): the best tile of a few, k split if they are few
-    CPU       FLOP ÷ (peak × reached × share of the lanes × share of the threads)
-    NPU       FLOP ÷ (peak × reached × units of its array that have work × rows that stream ÷ the longer of those and the loading of weights)
+    GPU       waves × units × 2 tₘ tₙ k ÷ (parts × tile's efficiency), waves = ⌈batch ⌈m/tₘ⌉ ⌈n/tₙ⌉ parts ÷ units⌉: the best tile of a few
+    CPU       threads × the longest of them: its share of the blocks of 4 rows and one vector, at least a grain
+    NPU       2 batch × rows that stream, at least as many as the array has, × whole columns and rows of the array
+
+each ÷ (peak × reached): what the units could have done in that time. Where an operator has little to do, some of them wait, but what one of them does
+never gets less with more work. Of candidates (tiles; vector lanes or matrix units where products have little reuse) the fastest counts, so that the
+time never falls with more work and never rises with a higher peak.
 
 This module decides utilisation; peaks come from `roofs`. Sources: `model.analytic.quantisation` (tiles, waves, lanes), NVIDIA, "Matrix multiplication
 background", DA-08101 (both quantisations).
@@ -30,8 +34,8 @@ __all__ = ["Arithmetic", "arithmetic", "unused"]
 Floats = NDArray[np.float64]
 #: Summed elements below which splitting a product does not pay.
 _SPLIT_K, _MOST_SPLITS = 256.0, 16.0
-#: Rows of a register block of a CPU kernel, and outputs below which another thread is not started.
-_REGISTER_ROWS, _ITEMS_PER_THREAD = 4.0, 512.0
+#: Rows of a register block of a CPU kernel; outputs, and multiply-adds of a product, below which another thread is not started.
+_REGISTER_ROWS, _ITEMS_PER_THREAD, _MACS_PER_THREAD = 4.0, 512.0, 512.0 * 32.0
 #: Architectures whose array has outputs on one side and a dot product on the other.
 _OUTPUT_ARRAYS = "Ethos"
 #: Elements of one thread of a GPU's stream kernel, and threads of its work-groups; rows have a work-group each.
@@ -58,15 +62,18 @@ def arithmetic(work: Asked, roofs: Roofs, peak: Peak, kernel: KernelParameters |
         on_lanes = np.full_like(work.flop, peak.vector)
         if work.kind != "recurrent":
             return Arithmetic(lanes_s, busy * resident, on_lanes)
-        gates_s = work.flop / (peak.vector * roofs.reached * assumed().share["recurrent"] * busy)
+        gates_s = _shared_out(work.flop, work.items, roofs) / (peak.vector * roofs.reached * assumed().share["recurrent"])
         return Arithmetic(lanes_s + gates_s, busy * resident, on_lanes)
     product = work.product
-    used, busy = _used(product, roofs, kernel)
-    # What has no reuse in registers cannot feed matrix units: it runs on the lanes, at the share that loads leave.
-    peaks = np.where(product.vector, peak.vector, peak.matrix)
+    spent, busy = _used(product, roofs, kernel)
     dense = assumed().share["eight_bits"] if roofs.kind == "cpu" and peak.precision in ("int8", "int4") else 1.0
-    reached = roofs.reached * np.where(product.vector, assumed().share["depthwise"], dense)
-    seconds = work.flop / (peaks * reached * used)
+    seconds, peaks = spent * work.kept / (peak.matrix * roofs.reached * dense), np.full_like(work.flop, peak.matrix)
+    if product.vector.any():
+        # What has little reuse in registers feeds matrix units badly: the lanes do it, at the share that loads leave, unless those are faster still.
+        spent, also = _used_by_lanes(product, roofs, kernel)
+        alone = spent * work.kept / (peak.vector * roofs.reached * assumed().share["depthwise"])
+        lanes = product.vector & (alone <= seconds)
+        seconds, busy, peaks = np.where(lanes, alone, seconds), np.where(lanes, also, busy), np.where(lanes, peak.vector, peaks)
     return Arithmetic(seconds + lanes_s, busy * resident, peaks)
 
 
@@ -100,23 +107,35 @@ def unused(kernel: KernelParameters | None, work: Asked, roofs: Roofs) -> tuple[
 
 def _lanes(work: Asked, roofs: Roofs, peak: Peak) -> tuple[Floats, Floats]:
     """(Seconds of operations of vector lanes, share of the units that has work)."""
+    items = _outputs(work) if roofs.kind == "cpu" else work.items
     if roofs.kind == "gpu" and roofs.units:
-        groups = work.items if work.kind in BY_ROW else np.ceil(work.items / (_PER_THREAD * _GROUP))
+        groups = items if work.kind in BY_ROW else np.ceil(items / (_PER_THREAD * _GROUP))
         busy = np.minimum(1.0, groups / roofs.units)
     elif roofs.kind == "cpu" and roofs.threads > 1:
-        busy = np.minimum(roofs.threads, np.maximum(1.0, np.floor(_outputs(work) / _ITEMS_PER_THREAD))) / roofs.threads
+        busy = np.minimum(roofs.threads, np.maximum(1.0, np.floor(items / _ITEMS_PER_THREAD))) / roofs.threads
     else:
         busy = np.ones_like(work.flop)
     # An operation is half a multiply-add: the lanes start as many of either kind.
-    return work.lane_ops / (peak.vector / 2.0 * roofs.reached * busy), busy
+    spent = _shared_out(work.lane_ops, items, roofs, each=1.0 if roofs.kind == "gpu" and work.kind in BY_ROW else None)
+    return spent / (peak.vector / 2.0 * roofs.reached), busy
 
 
 def _outputs(work: Asked) -> Floats:
     return work.sizes["rows"] * work.sizes["columns"] if work.kind in BY_ROW else work.items
 
 
+def _shared_out(amount: Floats, items: Floats, roofs: Roofs, each: float | None = None) -> Floats:
+    """What all units could have done while the busiest does its part: a fair share, at least that of `each` items, which stay on one unit."""
+    if roofs.kind == "gpu":
+        units, usual = roofs.units, _PER_THREAD * _GROUP
+    else:
+        units, usual = roofs.threads if roofs.kind == "cpu" else 1, _ITEMS_PER_THREAD
+    together = np.minimum(1.0, (each or usual) / items)
+    return np.asarray(np.maximum(amount, max(units, 1) * amount * together))
+
+
 def _used(product: Product, roofs: Roofs, kernel: KernelParameters | None) -> tuple[Floats, Floats]:
-    """(Share of the peak that edges, waves and lanes leave, share of the units that has work)."""
+    """(FLOP that the units could have done in the time that edges, waves and lanes make it, share of the units that has work)."""
     if roofs.kind == "gpu":
         return _tiles(product, roofs.units, kernel)
     if roofs.kind == "cpu":
@@ -124,22 +143,41 @@ def _used(product: Product, roofs: Roofs, kernel: KernelParameters | None) -> tu
     return _array(product, roofs)
 
 
+def _used_by_lanes(p: Product, roofs: Roofs, kernel: KernelParameters | None) -> tuple[Floats, Floats]:
+    """The same of vector lanes; blocks of channels are their vectors, so that groups fill them."""
+    if roofs.kind == "cpu":
+        return _vectors(p._replace(n=p.n * p.batch, batch=np.ones_like(p.batch)), roofs, kernel)
+    flop, outputs = 2.0 * p.batch * p.m * p.n * p.k, p.batch * p.m * p.n
+    if roofs.kind == "gpu" and roofs.units:
+        return _shared_out(flop, outputs, roofs), np.minimum(1.0, np.ceil(outputs / (_PER_THREAD * _GROUP)) / roofs.units)
+    return flop, np.ones_like(flop)
+
+
+def _blocks(p: Product, rows: Floats | float, columns: Floats | float) -> Floats:
+    """Tiles of one product, without those in which no row has a column."""
+    down = np.ceil(p.m / rows)
+    whole = down * np.ceil(p.n / columns)
+    if np.isinf(p.sees).all():
+        return np.asarray(whole)
+    # From the last row of tiles upwards each ends `rows` columns sooner, once the window does not end it.
+    wide = np.minimum(p.n, p.sees + rows - 1.0)
+    ended = np.clip(np.floor((p.n - wide) / rows) + 1.0, 0.0, down)
+    rest = down - ended
+    seen = ended * wide + rest * (p.n - rows * (ended + down - 1.0) / 2.0)
+    return np.where(np.isinf(p.sees), whole, np.minimum(whole, np.maximum(np.ceil(seen / columns), down)))
+
+
 def _tiles(p: Product, units: int, kernel: KernelParameters | None) -> tuple[Floats, Floats]:
     rows, columns, efficiency = (values[:, None] for values in _menu(kernel))  # (tiles, 1) against (N,)
-    tiles = p.batch * np.ceil(p.m / rows) * np.ceil(p.n / columns)
-    share = p.m * p.n * p.batch / (tiles * rows * columns) * efficiency
-    waves = np.ones_like(share)
+    tiles = p.batch * _blocks(p, rows, columns)
+    spent, waves = 2.0 * tiles * rows * columns * p.k / efficiency, np.ones_like(tiles)
     if units:
-        groups = tiles * _splits(tiles, p.k, units, kernel)
+        parts = _splits(tiles, p.k, units, kernel)
+        groups = tiles * parts
         waves = groups / (np.ceil(groups / units) * units)
-        share = share * waves
-    chosen = np.argmax(share, axis=0)[None]
-    best, busy = np.take_along_axis(share, chosen, 0)[0], np.take_along_axis(waves, chosen, 0)[0]
-    if not p.vector.any():
-        return best, busy
-    groups = p.batch * p.m * p.n / (_PER_THREAD * _GROUP)
-    lanes = np.minimum(1.0, np.ceil(groups) / units) if units else np.ones_like(groups)
-    return np.where(p.vector, lanes, best), np.where(p.vector, lanes, busy)
+        spent = spent / waves
+    chosen = np.argmin(spent, axis=0)[None]
+    return np.take_along_axis(spent, chosen, 0)[0], np.take_along_axis(waves, chosen, 0)[0]
 
 
 def _menu(kernel: KernelParameters | None) -> tuple[Floats, Floats, Floats]:
@@ -163,24 +201,27 @@ def _known_tiles() -> tuple[Floats, Floats, Floats]:
 
 
 def _splits(tiles: Floats, k: Floats, units: int, kernel: KernelParameters | None) -> Floats | float:
+    """Parts of a product that are summed side by side where tiles leave units without work; the last part may be shorter than the others."""
     if kernel is not None and kernel.split is not None:
         return float(kernel.split)
-    return np.asarray(np.clip(np.floor(units / tiles), 1.0, np.clip(np.floor(k / _SPLIT_K), 1.0, _MOST_SPLITS)), np.float64)
+    return np.asarray(np.clip(np.floor(units / tiles), 1.0, np.clip(k / _SPLIT_K, 1.0, _MOST_SPLITS)), np.float64)
 
 
 def _vectors(p: Product, roofs: Roofs, kernel: KernelParameters | None) -> tuple[Floats, Floats]:
     lanes = float((kernel.vector_width if kernel is not None else None) or roofs.lanes or 1)
-    # Blocks of channels are the vectors of depthwise convolutions, so that their groups fill the lanes.
-    along = np.where(p.vector, p.n * p.batch, p.n)
-    filled = along / (np.ceil(along / lanes) * lanes)
-    rows = np.minimum(1.0, 0.5 + 0.5 * p.m / _REGISTER_ROWS)  # one row leaves half of the adders waiting for loads
     threads = float(roofs.threads)
-    parts = np.maximum(1.0, np.floor(p.batch * p.m * p.n * p.k / (_ITEMS_PER_THREAD * 32.0)))
-    working = np.minimum(threads, parts)
-    busy = working / threads
-    chunks = p.batch * np.ceil(p.m / _REGISTER_ROWS) * np.ceil(p.n / lanes)
-    shared = chunks / (np.ceil(chunks / working) * working)
-    return filled * rows * busy * np.where(chunks >= working, shared, chunks / working), busy
+    line = 2.0 * p.k * lanes
+    block = line * _as_rows(np.minimum(p.m, _REGISTER_ROWS))
+    chunks = p.batch * _blocks(p, _REGISTER_ROWS, lanes)
+    whole = np.minimum(chunks * block, line * p.batch * np.ceil(p.n / lanes) * _as_rows(p.m))
+    macs = p.batch * p.m * p.n * p.k
+    longest = np.maximum(np.minimum(np.ceil(chunks / threads) * block, whole), np.minimum(2.0 * _MACS_PER_THREAD, whole))
+    return threads * longest, np.clip(np.floor(macs / _MACS_PER_THREAD), 1.0, threads) / threads
+
+
+def _as_rows(rows: Floats) -> Floats:
+    """Rows of a full block that take as long: one row alone leaves half of the adders waiting for loads."""
+    return np.asarray(rows / np.minimum(1.0, 0.5 + 0.5 * rows / _REGISTER_ROWS))
 
 
 def _array(p: Product, roofs: Roofs) -> tuple[Floats, Floats]:
@@ -188,19 +229,20 @@ def _array(p: Product, roofs: Roofs) -> tuple[Floats, Floats]:
 
     An array whose rows are outputs and whose columns are one dot product (Ethos-U) is filled the other way round and loads nothing between.
     """
-    arrays, one = roofs.device.mac_arrays, np.ones_like(p.m)
+    arrays, flop = roofs.device.mac_arrays, 2.0 * p.batch * p.m * p.n * p.k
     if not arrays:
-        return one, one
+        return flop, np.ones_like(flop)
     array = max(arrays, key=lambda each: each.rows * each.columns * each.count)
     if roofs.device.architecture.startswith(_OUTPUT_ARRAYS):
-        used = p.n / (np.ceil(p.n / array.rows) * array.rows) * p.k / (np.ceil(p.k / array.columns) * array.columns)
+        outputs = np.minimum(p.m * np.ceil(p.n / array.rows), _blocks(p, 1.0, array.rows)) * array.rows
+        spent = 2.0 * p.batch * outputs * np.ceil(p.k / array.columns) * array.columns
     else:
-        products = gemm(_whole(p.m), _whole(p.n), _whole(p.k))
-        cut = folds(SystolicArray(rows=array.rows, columns=array.columns, dataflow="weight"), products)
-        used = cut.mapped * p.m / np.maximum(p.m, array.rows)
-    # What has no reuse runs beside the array.
-    used = np.where(p.vector, 1.0, used)
-    return used, used
+        cut = folds(SystolicArray(rows=array.rows, columns=array.columns, dataflow="weight"), gemm(1, _whole(p.n), _whole(p.k)))
+        streamed = np.minimum(
+            np.maximum(p.m, array.rows) * cut.across * array.columns, _blocks(p, array.rows, array.columns) * array.rows * array.columns
+        )
+        spent = 2.0 * p.batch * streamed * cut.down * array.rows
+    return spent, np.minimum(1.0, flop / spent)
 
 
 def _whole(sizes: Floats) -> NDArray[np.int64]:

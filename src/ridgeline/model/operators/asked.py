@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ridgeline.core import Sparsity, Workload
 
 from ..analytic.compressed import structured, unstructured
-from ..families import FAMILIES, sizes_of
+from ..families import FAMILIES, Demand, sizes_of
 from .assumed import assumed
 
 __all__ = ["BY_ROW", "PRODUCTS", "WIDTH", "Asked", "Product", "asked", "held_bytes"]
@@ -34,13 +34,18 @@ _SCALES = 2.0 / 32.0
 
 
 class Product(NamedTuple):
-    """`batch` products of (m, k) with (k, n), (N,) each; `vector`: without reuse in registers, as of depthwise convolutions."""
+    """`batch` products of (m, k) with (k, n), (N,) each.
+
+    `vector`: with little reuse in registers, as of depthwise convolutions; `sees`: columns of a row at most where each row has one less than the row
+    after it and the last one has all, infinite where all rows have all.
+    """
 
     m: Floats
     n: Floats
     k: Floats
     batch: Floats
     vector: NDArray[np.bool_]
+    sees: Floats
 
 
 class Asked(NamedTuple):
@@ -48,7 +53,9 @@ class Asked(NamedTuple):
 
     `flop`: useful multiply-adds × 2 that are done, else elements; `lane_ops`: operations of vector lanes beside them; `read_bytes`, `weight_bytes`,
     `write_bytes`: compulsory; `run_bytes`: that stand side by side where operands are strided, else infinite; `passes`: how often the operand that
-    changes is read, in pieces of `row_bytes`; `repeats`: how often weights are used one after the other; `items`: of work that can be done at once.
+    changes is read, in pieces of `row_bytes`; `repeats`: how often weights are used one after the other; `items`: of work that can be done at once;
+    `kept`: share of a product's multiply-adds that are done, below 1 where circuits skip zeros; `width`, `held`: bytes of an element of what
+    changes, and of a weight.
     """
 
     kind: str
@@ -63,6 +70,9 @@ class Asked(NamedTuple):
     items: Floats
     row_bytes: Floats
     product: Product | None
+    kept: Floats
+    width: float
+    held: float
     sizes: Mapping[str, Floats]
     reasons: tuple[str, ...] = ()
 
@@ -96,8 +106,9 @@ def asked(
     return Asked(
         kind=kind, flop=flop, lane_ops=lanes, read_bytes=need.inputs * width, weight_bytes=weights, write_bytes=need.outputs * width,
         run_bytes=_runs(kind, full, one) * width,
-        passes=_passes(kind, one), repeats=full["steps"] if kind == "recurrent" else one, items=_items(kind, full, need.outputs),
-        row_bytes=full["columns"] * width if kind in BY_ROW else need.inputs * width, product=product, sizes=full, reasons=reasons,
+        passes=_passes(kind, one), repeats=full["steps"] if kind == "recurrent" else one, items=_items(kind, full, need),
+        row_bytes=full["columns"] * width if kind in BY_ROW else need.inputs * width, product=product,
+        kept=flop / np.maximum(need.flop, 1.0), width=width, held=held, sizes=full, reasons=reasons,
     )  # fmt: skip
 
 
@@ -134,18 +145,28 @@ def _without_zeros(flop: Floats, weights: Floats, width: float, sparsity: Sparsi
 def _product(kind: str, s: Mapping[str, Floats]) -> Product | None:
     """Operators that are matrix products; a convolution as an implicit one of each group, attention as both of its own together."""
     if kind == "gemm":
-        return Product(s["m"], s["n"], s["k"], s["batch"], np.zeros(s["m"].shape, bool))
+        # Products with one right operand are one of all their rows.
+        return _full(s["m"] * s["batch"] / s["groups"], s["n"], s["k"], s["groups"])
     if kind == "convolution":
         n, k = s["k"] / s["groups"], s["c"] / s["groups"] * s["r"] * s["s"]
-        vector = (s["groups"] > 1) & (np.minimum(n, s["c"] / s["groups"]) < 8)
-        return Product(s["n"] * s["p"] * s["q"], np.maximum(n, 1.0), np.maximum(k, 1.0), s["groups"], vector)
+        made = _full(s["n"] * s["p"] * s["q"], np.maximum(n, 1.0), np.maximum(k, 1.0), s["groups"])
+        return made._replace(vector=(s["groups"] > 1) & (np.minimum(n, s["c"] / s["groups"]) < 8))
     if kind == "attention":
-        return Product(s["queries"], s["keys"], s["head_size"], 2.0 * s["batch"] * s["heads"], np.zeros(s["queries"].shape, bool))
+        window = np.where(s["window"] > 0, np.minimum(s["window"], s["keys"]), s["keys"])
+        made = _full(s["queries"], s["keys"], s["head_size"], 2.0 * s["batch"] * s["heads"])
+        return made._replace(sees=np.where(s["causal"] > 0, window, np.inf))
     if kind == "moe":
-        reached = np.maximum(1.0, np.minimum(s["experts"], s["tokens"] * s["active"]))
-        rows = np.maximum(1.0, np.ceil(s["tokens"] * s["active"] / reached))
-        return Product(rows, s["inner"], s["hidden"], 3.0 * (reached + s["shared"]), np.zeros(rows.shape, bool))
+        routed = s["tokens"] * s["active"]
+        reached = np.maximum(1.0, np.minimum(s["experts"], routed))
+        # Experts that all tokens pass are as many products of that many rows.
+        return _full(routed / reached, s["inner"], s["hidden"], 3.0 * reached * (1.0 + s["shared"] / s["active"]))
     return None
+
+
+def _full(m: Floats, n: Floats, k: Floats, batch: Floats) -> Product:
+    """Products whose rows all have all columns."""
+    m, n, k, batch = np.broadcast_arrays(m, n, k, batch)
+    return Product(m, n, k, batch, np.zeros(m.shape, bool), np.full(m.shape, np.inf))
 
 
 def _lane_ops(kind: str, s: Mapping[str, Floats], cost: Floats, flop: Floats) -> Floats:
@@ -177,9 +198,11 @@ def _runs(kind: str, s: Mapping[str, Floats], one: Floats) -> Floats:
     return np.where(s["axes"] > 1, s["run"], np.inf) if "axes" in s else s["run"]
 
 
-def _items(kind: str, s: Mapping[str, Floats], outputs: Floats) -> Floats:
+def _items(kind: str, s: Mapping[str, Floats], need: Demand) -> Floats:
     if kind in BY_ROW:
         return s["rows"]
+    if kind == "attention":
+        return need.flop / (4.0 * s["head_size"])
     if kind == "recurrent":
         return s["batch"] * s["directions"] * s["gates"] * s["hidden"]
-    return np.maximum(outputs, 1.0)
+    return np.maximum(need.outputs, 1.0)

@@ -37,6 +37,7 @@ class _Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    edition: int
     source: dict[str, _Source]
     reached: dict[str, float | str]
     dispatch_s: dict[str, float | str]
@@ -56,7 +57,7 @@ class Assumed(msgspec.Struct, frozen=True, kw_only=True):
     `reached`: shares of ceilings; `dispatch_s`: of an operator, `call_s`: of a call, by kind of device; `core_to_core_s`: of a
     cache line, `passes` of it to each hop of a barrier; `share`: of peaks;
     `tiles`: of GPUs, rows, columns and efficiency; `cost`: operations by function; `power`: shares of it; `launch_s`: of the host, by runtime;
-    `spread`: of intervals; `version`: digest of the file.
+    `spread`: of intervals; `version`: digest of the file, in which the edition of the formulas is.
     """
 
     reached: dict[str, float]

@@ -1,8 +1,9 @@
 """The clock that a device runs at in a state: one that is set, or the highest under a power cap.
 
 This module decides ratios to the clock at which the device's ceilings hold; what they do to time is decided in `roofs` and `estimates`. Under a cap
-the voltage curve is assumed (`data/assumed.toml`), which is a reason. Boards accept caps below what is assumed to be drawn at any clock: there the
-clock is only known to lie between a tenth and what the whole cap would give the execution units, and intervals span both.
+the voltage curve is assumed (`data/assumed.toml`), which is a reason. Of a board that accepts a cap below what is assumed to be drawn at a tenth
+of the clock too much is assumed: under any cap its clock is only known to lie between that curve, at the least a tenth, and what the whole cap would
+give the execution units; the middle is taken, so that a lower cap never gives a higher clock, and intervals span both.
 """
 
 from __future__ import annotations
@@ -50,26 +51,20 @@ def clock_ratio(device: Device, state: SystemState, reasons: list[str]) -> Clock
     still = held.static_share + held.memory_share
     # Below half of the clock the voltage does not fall any more.
     least = still + (1.0 - still) * _LEAST * held.low_voltage**2
-    if share <= least * _ROUNDING:
-        return _below(device, state.power_cap_w, share, ratio, least * device.power_w.value, reasons)
-    clock = _highest(share, still)
-    reasons.append(f"the clock under {state.power_cap_w:g} W rests on an assumed curve of voltage: {clock:.2f} of the full clock at full load")
-    return Clock(min(ratio, clock), share)
-
-
-def _below(device: Device, cap_w: float, share: float, ratio: float, least_w: float, reasons: list[str]) -> Clock:
-    """Under a cap that leaves nothing by the shares that are assumed, though the board accepts it: anything between two clocks."""
-    documented = device.least_cap_w
-    if documented is None or cap_w < documented.value / _ROUNDING:
-        found = f"{cap_w:g} W, and {least_w:.4g} W are taken to be drawn at a tenth of the clock"
-        found += f"; {device.name} accepts {documented.value:g} W" if documented is not None else ""
+    least_w, lowest_w = least * device.power_w.value, math.inf if device.least_cap_w is None else device.least_cap_w.value
+    keeps = share > least * _ROUNDING
+    if not keeps and state.power_cap_w < lowest_w / _ROUNDING:
+        found = f"{state.power_cap_w:g} W, and {least_w:.4g} W are taken to be drawn at a tenth of the clock"
+        found += f"; {device.name} accepts {lowest_w:g} W" if lowest_w < math.inf else ""
         raise OutOfRange("a power cap that leaves power for work, by the shares of power that are assumed", found=found, remedy="raise the cap")
-    fastest = _highest(share, 0.0)
-    middle = math.sqrt(_LEAST * fastest)
-    reasons.append(
-        f"what {device.name} draws beside its units under {cap_w:g} W is not known: the clock may be {_LEAST:g} to {fastest:.2f} of the full one"
-    )
-    slow, fast, middle = min(ratio, _LEAST), min(ratio, fastest), min(ratio, middle)
+    slow = _highest(share, still) if keeps else _LEAST
+    if lowest_w > least_w:
+        reasons.append(f"the clock under {state.power_cap_w:g} W rests on an assumed curve of voltage: {slow:.2f} of the full clock at full load")
+        return Clock(min(ratio, slow), share)
+    fast = _highest(share, 0.0)
+    drawn = f"what {device.name} draws beside its units under {state.power_cap_w:g} W is not known"
+    reasons.append(f"{drawn}: the clock may be {slow:.2g} to {fast:.2f} of the full one")
+    slow, fast, middle = (min(ratio, each) for each in (slow, fast, math.sqrt(slow * fast)))
     return Clock(middle, share, slow / middle, fast / middle)
 
 

@@ -22,6 +22,7 @@ from ..gpu.sheet import GpuSheet, sheet
 from ..kernels.timing import FAMILIES as HALF_FAMILIES
 from ..kernels.timing import kernel_times
 from .ethos import ethos_times
+from .roofs import Roofs
 
 __all__ = ["Formed", "formed"]
 
@@ -47,25 +48,39 @@ class Formed(NamedTuple):
     reasons: dict[str, NDArray[np.bool_]]
 
 
-def formed(workloads: Sequence[Workload], device: Device, state: SystemState | None = None, trained: GpuModel | None = None) -> Formed:
+def formed(workloads: Sequence[Workload], under: Roofs, state: SystemState | None = None, trained: GpuModel | None = None) -> Formed:
     """The answers of the rooms that know the device.
 
     Args:
-        workloads: N operators; state: of the machine.
+        workloads: N operators; under: roofs of the device; state: of the machine, which is in them.
         trained: a model of GPU operators; without it the forms answer alone.
     """
-    count = len(workloads)
+    count, device = len(workloads), under.device
+    state = _beside_others(state or SystemState(), under)
     unknown = [np.full(count, np.nan) for _ in range(5)]
     found = Formed(unknown[0], unknown[1], unknown[2], np.zeros(count), np.zeros(count), unknown[3], unknown[4], np.zeros(count, bool), {})
     if device.kind == "gpu":
         _fp32(found, workloads, device, state, trained)
-        _half(found, workloads, device, state)
+        _half(found, workloads, device, _at_its_clock(state, under))
     elif device.kind == "npu":
-        times = ethos_times(workloads, device)
+        times = ethos_times(workloads, device, clock_ratio=under.clock_ratio, memory_left=under.memory_left)
         if times is not None:
             for name, values in zip(("seconds", "compute", "memory", "outer", "near"), times, strict=True):
                 getattr(found, name)[:] = values
+    for values in (found.seconds, found.low, found.high):
+        values *= under.stretch
     return found
+
+
+def _beside_others(state: SystemState, under: Roofs) -> SystemState:
+    """Neighbours as what they take of the memory's rate, which is how the rooms are told of them."""
+    return msgspec.structs.replace(state, neighbours=(), memory_contention=max(0.0, 1.0 - under.memory_left))
+
+
+def _at_its_clock(state: SystemState, under: Roofs) -> SystemState:
+    """A power cap as the clock that it leaves, for rooms that know no power; what the host needs for a launch is counted for the whole network."""
+    clock = under.clock_hz if under.clock_ratio != 1.0 and under.clock_hz > 0 else state.core_clock_hz
+    return msgspec.structs.replace(state, core_clock_hz=clock, dispatch_s=0.0)
 
 
 def _grouped(workloads: Sequence[Workload], keep: Mapping[int, tuple[str, ...]]) -> dict[tuple[str, ...], list[int]]:
@@ -79,7 +94,7 @@ def _sizes(workloads: Sequence[Workload], places: Sequence[int]) -> dict[str, Fl
     return {name: np.array([workloads[place].sizes[name] for place in places], np.float64) for name in workloads[places[0]].sizes}
 
 
-def _fp32(found: Formed, workloads: Sequence[Workload], device: Device, state: SystemState | None, trained: GpuModel | None) -> None:
+def _fp32(found: Formed, workloads: Sequence[Workload], device: Device, state: SystemState, trained: GpuModel | None) -> None:
     try:
         gpu = sheet(device, state)
     except OutOfRange:
@@ -112,17 +127,15 @@ def _put_fp32(found: Formed, kind: str, variant: str, sizes: dict[str, Floats], 
     found.compute[places], found.memory[places], found.outer[places] = made.compute, made.memory, made.bytes
 
 
-def _half(found: Formed, workloads: Sequence[Workload], device: Device, state: SystemState | None) -> None:
+def _half(found: Formed, workloads: Sequence[Workload], device: Device, state: SystemState) -> None:
     keep = {
         place: (work.kind, work.precision, work.variant)
         for place, work in enumerate(workloads)
         if work.kind in HALF_FAMILIES and work.precision in _HALF and work.weight_precision in (None, work.precision) and work.sparsity is None
     }
-    # What the host needs for a launch is counted for the whole network.
-    quiet = SystemState(dispatch_s=0.0) if state is None else _without_host(state)
     for (kind, precision, variant, *_), places in _grouped(workloads, keep).items():
         try:
-            made = kernel_times(kind, _sizes(workloads, places), device, _named(precision), variant=variant, state=quiet)
+            made = kernel_times(kind, _sizes(workloads, places), device, _named(precision), variant=variant, state=state)
         except OutOfRange:
             continue
         found.seconds[places], found.low[places], found.high[places] = made.seconds, made.low, made.high
@@ -133,7 +146,3 @@ def _half(found: Formed, workloads: Sequence[Workload], device: Device, state: S
 
 def _named(precision: str) -> Literal["bf16", "fp16", "fp8"]:
     return "bf16" if precision == "bf16" else "fp16" if precision == "fp16" else "fp8"
-
-
-def _without_host(state: SystemState) -> SystemState:
-    return msgspec.structs.replace(state, dispatch_s=0.0)

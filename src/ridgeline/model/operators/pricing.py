@@ -108,8 +108,8 @@ def priced(
     low, high = _scaled_at(low, whole.places, whole.low), _scaled_at(high, whole.places, whole.high)
     parts = base._replace(peak_flop_per_s=_scaled_at(base.peak_flop_per_s, whole.places, whole.peak))
     # A tile or a split that is set is none that the libraries of those rooms would take.
-    if kernel is None and under.stretch == 1.0:
-        made = formed(workloads, under.device, state, gpus)
+    if kernel is None:
+        made = formed(workloads, under, state, gpus)
         parts, low, high = _replaced(parts, made, low, high)
         for place in np.flatnonzero(made.learned).tolist():
             basis[place] = "learned"

@@ -72,8 +72,8 @@ class Roofs(NamedTuple):
     `units`: execution units that work; `lanes`: vector elements of fp32 at once, 0 if not known; `clock_hz`: 0 if not known; `clock_ratio`: of the
     clock at which the ceilings hold; `levels`: from the inside outwards, the last one holds everything; `dispatch_s`: of one operator;
     `core_to_core_s`: of a cache line; `stretch`: ≥ 1, how much longer it takes as cores are shared with neighbours; `reached`: share of the peaks;
-    `reasons`: what is assumed or not known, for whatever runs; `power_ratio`: most power ÷ design power;
-    `slowest`, `fastest`: what the clock may be, ÷ what is taken.
+    `reasons`: what is assumed or not known, for whatever runs; `power_ratio`: most power ÷ design power; `memory_left`: share of the
+    outermost memory's rate that others leave; `slowest`, `fastest`: what the clock may be, ÷ what is taken.
     """
 
     device: Device
@@ -90,6 +90,7 @@ class Roofs(NamedTuple):
     reached: float
     reasons: tuple[str, ...]
     power_ratio: float
+    memory_left: float
     slowest: float = 1.0
     fastest: float = 1.0
 
@@ -165,7 +166,12 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
     threads = _threads(device, state, reasons)
     clock = clock_ratio(device, state, reasons)
     core = clock.ratio
-    levels = _levels(device, threads, core, state, reasons)
+    memory = _outermost(device)
+    if memory is None:
+        raise OutOfRange("a device with a rate of its memory", found=f"{device.name} without", remedy="probe it, or add its data sheet")
+    rate = _rate(device, memory, threads)
+    left = _left(rate, state)
+    levels = _levels(device, threads, core, (memory, left), state, reasons)
     stretch = _shared_cores(device, state, threads)
     if device.kind == "gpu" and device.execution_units is None:
         reasons.append(f"the number of execution units of {device.name} is not known: waves are not counted")
@@ -176,7 +182,7 @@ def roofs(device: Device, state: SystemState | None = None, library: str = "onnx
         lanes=device.vector_bits // 32 if device.vector_bits else 0, clock_hz=device.clock_hz.value * core if device.clock_hz else 0.0,
         clock_ratio=core, levels=levels, core_to_core_s=_hop(device, state, threads, reasons),
         dispatch_s=_dispatch(device, state, library, reasons), stretch=stretch, reached=_reached(device, "arithmetic"),
-        reasons=tuple(reasons), power_ratio=clock.power, slowest=clock.slowest, fastest=clock.fastest,
+        reasons=tuple(reasons), power_ratio=clock.power, memory_left=left / rate, slowest=clock.slowest, fastest=clock.fastest,
     )  # fmt: skip
 
 
@@ -217,11 +223,9 @@ def _shared_cores(device: Device, state: SystemState, threads: int) -> float:
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _levels(device: Device, threads: int, core: float, state: SystemState, reasons: list[str]) -> tuple[Level, ...]:
+def _levels(device: Device, threads: int, core: float, outermost: tuple[str, float], state: SystemState, reasons: list[str]) -> tuple[Level, ...]:
+    memory, left = outermost
     reached = _reached(device, "memory")
-    memory = _outermost(device)
-    if memory is None:
-        raise OutOfRange("a device with a rate of its memory", found=f"{device.name} without", remedy="probe it, or add its data sheet")
     found = []
     for level in sorted(device.levels, key=lambda each: each.capacity_bytes):
         if level.name == memory:
@@ -235,8 +239,6 @@ def _levels(device: Device, threads: int, core: float, state: SystemState, reaso
     _filled(found, state)
     found.extend(_unsized(device, memory, {each.name for each in found}, core, reached))
     chip = _chip(device, memory, found, reasons)
-    rate = _rate(device, memory, threads)
-    left = _left(rate, state)
     if state.memory_clock_hz is not None:
         reasons.append("the memory clock at which the bandwidth holds is not known: the clock that is set changes nothing here")
     line = next((each.line_bytes for each in device.levels if each.name == memory), 64)

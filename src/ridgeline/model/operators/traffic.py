@@ -40,8 +40,10 @@ def traffic(work: Asked, roofs: Roofs, reuse_bytes: Floats | None = None) -> dic
     total, one = (np.array([[each[part]] for each in known.values()]) for part in (0, 1))  # (levels, 1) against (N,)
     left, right, written = _passed(work, one, total)
     left, right = np.minimum.accumulate(left, axis=0), np.minimum.accumulate(right, axis=0)
+    # Of a table rows are taken here and there; indexes and results stand side by side.
+    scattered = (1.0, waste) if work.kind == "gather" else (waste, 1.0)
     # Beyond a level that holds everything since the last use, nothing is asked for.
-    found = dict(zip(known, (own > total) * (left * waste + written * waste) + (again > total) * right, strict=True))
+    found = dict(zip(known, (own > total) * (left + written) * scattered[0] + (again > total) * right * scattered[1], strict=True))
     nothing = np.zeros(own.shape)
     return {level.name: found.get(level.name, nothing) for level in roofs.levels}
 
@@ -82,20 +84,12 @@ def _passed(work: Asked, one: Floats, total: Floats) -> tuple[Floats, Floats, Fl
 
 def _blocked(work: Asked, p: Product, capacity: Floats) -> tuple[Floats, Floats]:
     """Operands of a product, each by its factor of re-reading; the patches of a convolution overlap, so that its image counts once a block."""
-    n = p.n * np.where(p.vector, p.batch, 1.0)
-    widths = (
-        _width(work.read_bytes, p.m * p.k * p.batch),
-        _width(work.weight_bytes, p.k * p.n * p.batch),
-        _width(work.write_bytes, p.m * p.n * p.batch),
-    )
+    # Rows may be a mean: of experts, or of products that share a right operand.
+    m, n = np.ceil(p.m), p.n * np.where(p.vector, p.batch, 1.0)
+    widths = work.width, work.held, work.width
     capacity = np.minimum(capacity, _MOST_BYTES)
-    tile = choose_gemm_tile(p.m, n, p.k, capacity_bytes=capacity, element_bytes=widths, depth=8)
-    moved = gemm_traffic(p.m, n, p.k, tile=tile, capacity_bytes=capacity, element_bytes=widths)
-    left, right = moved.left_bytes / (p.m * p.k * widths[0]), moved.right_bytes / (p.k * n * widths[1])
+    tile = choose_gemm_tile(m, n, p.k, capacity_bytes=capacity, element_bytes=widths, depth=8)
+    moved = gemm_traffic(m, n, p.k, tile=tile, capacity_bytes=capacity, element_bytes=widths)
+    left, right = moved.left_bytes / (m * p.k * widths[0]), moved.right_bytes / (p.k * n * widths[1])
     # The depthwise ones share nothing between their filters.
     return work.read_bytes * np.where(p.vector, 1.0, left), work.weight_bytes * np.where(p.vector, 1.0, right)
-
-
-def _width(total: Floats, elements: Floats) -> Floats:
-    """Bytes by element of the product's own operand, which for a convolution counts an image's element once for all patches."""
-    return np.asarray(np.minimum(np.maximum(total / elements, 1e-6), 8.0))
