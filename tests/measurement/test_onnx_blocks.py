@@ -16,7 +16,7 @@ pytest.importorskip("onnxruntime", reason="onnxruntime, which runs them, is not 
 
 
 def timed(elements: int, copies: int = 4) -> float:
-    found = time_block(Workload(kind="elementwise", variant="Erf", sizes={"elements": elements}), copies, False, 0.02, 1)
+    found = time_block(Workload(kind="elementwise", variant="Erf", sizes={"elements": elements}), copies, "turn", 0.02, 1)
     assert 0 < found.least_s <= found.lower_s <= found.median_s <= found.upper_s
     assert found.samples >= 5
     assert (found.copies, found.idle) == (copies, copies)
@@ -32,14 +32,14 @@ def test_a_thousand_times_the_work_takes_longer() -> None:
 
 
 def test_nothing_writes_what_is_handed_in() -> None:
-    found = time_block(Workload(kind="call", sizes={"nodes": 2}), 2, False, 0.01, 1)
-    assert (found.writers_s, found.writers_spread_s, found.fresh) == (0.0, 0.0, False)
+    found = time_block(Workload(kind="call", sizes={"nodes": 2}), 2, "turn", 0.01, 1)
+    assert (found.writers_s, found.writers_spread_s, found.order) == (0.0, 0.0, "turn")
 
 
 def test_a_call_is_also_made_as_users_make_it() -> None:
     """With arrays that are handed in, for blocks of operators that do nothing; of others only the operators are asked."""
-    assert time_block(Workload(kind="call", sizes={"nodes": 2}), 1, False, 0.01, 1).run_s > 0
-    assert time_block(Workload(kind="elementwise", variant="Erf", sizes={"elements": 8}), 1, False, 0.01, 1).run_s == 0
+    assert time_block(Workload(kind="call", sizes={"nodes": 2}), 1, "turn", 0.01, 1).run_s > 0
+    assert time_block(Workload(kind="elementwise", variant="Erf", sizes={"elements": 8}), 1, "turn", 0.01, 1).run_s == 0
 
 
 def test_what_was_beside_the_block_before_is_beside_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,12 +77,12 @@ def test_a_block_whose_threads_waited_is_measured_again(monkeypatch: pytest.Monk
         return asked[-1]
 
     monkeypatch.setattr(onnx_blocks, "ready_threads_s", ready)
-    found = time_block(Workload(kind="call", sizes={"nodes": 2}), 1, False, 0.01, 1)
+    found = time_block(Workload(kind="call", sizes={"nodes": 2}), 1, "turn", 0.01, 1)
     assert found.waited_share == 0.0
     assert asked[:4] == [0.0, 100.0, 0.0, 0.0], "the first go is thrown away"
-    assert time_block(Workload(kind="elementwise", variant="Erf", sizes={"elements": 8}), 1, False, 0.01, 1).waited_share > 1.0
+    assert time_block(Workload(kind="elementwise", variant="Erf", sizes={"elements": 8}), 1, "turn", 0.01, 1).waited_share > 1.0
 
 
 def test_no_operator() -> None:
     with pytest.raises(UsageError):
-        time_block(Workload(kind="elementwise", variant="Nothing", sizes={"elements": 4}), 2, False, 0.01, 1)
+        time_block(Workload(kind="elementwise", variant="Nothing", sizes={"elements": 4}), 2, "turn", 0.01, 1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +14,15 @@ from ridgeline.model.design import FORMS
 from ridgeline.model.design.drawing import first
 from ridgeline.model.families import sizes_of
 from ridgeline.model.graphs.workloads import workloads
-from ridgeline.targets.onnx_blocks import block, size_of
+from ridgeline.targets.onnx_blocks import Order, block, size_of
 from ridgeline.targets.onnx_blocks.nodes import values, weights
 
 onnx = pytest.importorskip("onnx", reason="onnx, which makes the models, is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime, which runs the blocks, is not installed")
 
 from ridgeline.work.onnx import graph  # noqa: E402
+
+ORDERS: tuple[Order, ...] = ("turn", "first", "kept")
 
 
 def drawn(form: str, count: int) -> list[Workload]:
@@ -35,11 +39,11 @@ def read_back(model: bytes) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", [form.name for form in FORMS if form.name != "call"])
-@pytest.mark.parametrize("fresh", [False, True])
-def test_a_block_holds_what_was_asked(form: str, fresh: bool) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_block_holds_what_was_asked(form: str, order: Order) -> None:
     """A model of the operator is read back as the operator; for every form of the design."""
     for work in drawn(form, 6):
-        made = block(work, 3, fresh=fresh)
+        made = block(work, 3, order=order)
         found = read_back(made.model)
         assert len(found) == 3, work
         for each in found:
@@ -57,7 +61,7 @@ def test_a_block_runs(form: str) -> None:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads, options.log_severity_level = 1, 4
     for work in drawn(form, 2):
-        made = block(work, 2, fresh=True)
+        made = block(work, 2, order="kept")
         session = onnxruntime.InferenceSession(made.model, options, providers=["CPUExecutionProvider"])
         (shape,) = session.run(None, made.feeds)
         assert len(shape) > 0 or work.sizes.get("elements") == 1
@@ -101,28 +105,62 @@ def test_what_a_block_touches() -> None:
     work = Workload(kind="gemm", variant="MatMul", sizes={"m": 8, "n": 4, "k": 16})
     weights, inputs, results = 16 * 4 * 4, 8 * 16 * 4, 8 * 4 * 4
     assert size_of(work) == (weights, inputs, results)
-    near, fresh = block(work, 5), block(work, 5, fresh=True)
+    near, fresh, kept = (block(work, 5, order=order) for order in ORDERS)
     assert near.work.reuse_bytes == 5 * weights + 2 * inputs + results
     assert near.work.age_bytes == weights + inputs + results
     assert fresh.work.reuse_bytes == 5 * weights + 6 * inputs + results
     # Of the four other copies two are written and two run in between.
     assert fresh.work.age_bytes == weights + inputs + results + 2 * inputs + 2 * (weights + inputs + results)
-    assert set(near.feeds) == set(fresh.feeds) == {"operand0"}
+    assert kept.work.reuse_bytes == 5 * (weights + inputs + results) + inputs
+    assert kept.work.age_bytes == weights + inputs + results
+    assert set(near.feeds) == set(fresh.feeds) == set(kept.feeds) == {"operand0"}
 
 
-@pytest.mark.parametrize("fresh", [False, True])
-def test_inputs_are_written_by_an_operator_before(fresh: bool) -> None:
-    """Just before each of the operators, or all before the first; the model that is taken off is the rest."""
+def ran(model: bytes, feeds: dict[str, Any], folder: Path) -> list[str]:
+    """Names of the nodes in the order in which onnxruntime ran them, without those that only see or free what others wrote."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
+    options.log_severity_level, options.enable_profiling, options.profile_file_prefix = 4, True, str(folder / "p")
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    session.run(None, feeds)
+    events = json.loads(Path(session.end_profiling()).read_bytes())
+    nodes = [each for each in events if each.get("cat") == "Node" and each["name"].endswith("_kernel_time")]
+    return [each["name"].removesuffix("_kernel_time") for each in nodes if each["args"]["op_name"] not in ("Shape", "Reshape")]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_inputs_are_written_by_an_operator_before(order: Order, tmp_path: Path) -> None:
+    """Just before each of the operators, or all before the first, and so it is run; the model that is taken off is the rest."""
     work = Workload(kind="elementwise", variant="Add", sizes={"elements": 100, "inputs": 2})
-    made = block(work, 3, fresh=fresh)
+    made = block(work, 3, order=order)
     model, writers = onnx.load_from_string(made.model), onnx.load_from_string(made.writers)
     for node in model.graph.node:
         assert node.op_type != "Add" or all(name.startswith("written") for name in node.input)
-    kinds = [node.op_type for node in model.graph.node if node.op_type != "Shape"]
-    assert kinds == (["LeakyRelu"] * 6 + ["Add"] * 3 if fresh else ["LeakyRelu", "LeakyRelu", "Add"] * 3)
-    left = [node for node in model.graph.node if node.op_type != "Add" and not node.input[0].startswith("result")]
-    assert left == list(writers.graph.node)
+    writes, adds = [[f"written{place}_{number}" for place in range(2)] for number in range(3)], [f"node{number}" for number in range(3)]
+    turns = [*writes[0], adds[0], *writes[1], adds[1], *writes[2], adds[2]]
+    assert ran(made.model, made.feeds, tmp_path) == ([*writes[0], *writes[1], *writes[2], *adds] if order == "first" else turns)
     assert len(model.graph.node) - len(writers.graph.node) == made.copies + made.idle
+    assert {node.op_type for node in writers.graph.node} == {"LeakyRelu", "Shape", *(["Reshape"] if order == "kept" else [])}
+
+
+def test_what_is_kept_has_memory_of_its_own() -> None:
+    """With all results kept, a call needs as much more memory as they are; else the next one takes the place of the last."""
+    work = Workload(kind="elementwise", variant="Erf", sizes={"elements": 99_999})
+
+    def alive(model: bytes) -> int:
+        """Most bytes of written inputs and results that are there at a time, by their last readers."""
+        nodes = onnx.load_from_string(model).graph.node
+        last = {name: place for place, node in enumerate(nodes) for name in node.input}
+        made = [
+            (place, last.get(name, place))
+            for place, node in enumerate(nodes)
+            for name in node.output
+            if node.op_type in ("LeakyRelu", "MaxPool", "Erf")
+        ]
+        return max(sum(begin <= place <= end for begin, end in made) for place in range(len(nodes)))
+
+    assert [alive(block(work, 6, order=order).model) for order in ORDERS] == [2, 7, 12]
 
 
 @pytest.mark.parametrize(("elements", "kinds", "shape"), [

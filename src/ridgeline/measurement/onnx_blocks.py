@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ridgeline import _native
 from ridgeline.core import Workload
 from ridgeline.targets.onnx import load_runtime
-from ridgeline.targets.onnx_blocks import block
+from ridgeline.targets.onnx_blocks import Order, block
 
 from .core_to_core import core_to_core_here
 from .harness import Plan, measure
@@ -49,7 +49,7 @@ class BlockTime(msgspec.Struct, frozen=True, kw_only=True):
     """One block.
 
     Args:
-        work: the operator, with the distances that it has in the block; fresh: whether inputs are as old as the block is long.
+        work: the operator, with the distances that it has in the block; order: of writing and freeing there.
         copies, idle: operators in the block, and further ones that do nothing.
         least_s, lower_s, median_s, upper_s: minimum and quartiles of one call of the block.
         samples: calls.
@@ -62,7 +62,7 @@ class BlockTime(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     work: Workload
-    fresh: bool = False
+    order: Order = "turn"
     copies: int
     idle: int
     least_s: float
@@ -79,17 +79,17 @@ class BlockTime(msgspec.Struct, frozen=True, kw_only=True):
     quiet_flop_per_s: float
 
 
-def time_block(work: Workload, copies: int, fresh: bool, budget_s: float, threads: int) -> BlockTime:
+def time_block(work: Workload, copies: int, order: Order, budget_s: float, threads: int) -> BlockTime:
     """Build, warm and measure one block in this process.
 
     Args:
-        work, copies, fresh: of `targets.onnx_blocks.block`.
+        work, copies, order: of `targets.onnx_blocks.block`.
         budget_s: of the measurement, without building; threads: of the session, 0 for the runtime's own choice.
 
     Raises:
         UsageError: no such operator. BackendUnavailable: onnx or onnxruntime is not installed.
     """
-    made = block(work, copies, fresh=fresh)
+    made = block(work, copies, order=order)
     before, near = _BESIDE.now_or_just_before()
     wall, waited = _calls(made.model, made.feeds, budget_s, threads)
     least, lower, median, upper = (float(value) for value in np.quantile(wall, (0.0, 0.25, 0.5, 0.75)))
@@ -101,7 +101,7 @@ def time_block(work: Workload, copies: int, fresh: bool, budget_s: float, thread
         begin, middle, end = (float(value) for value in np.quantile(beside, (0.25, 0.5, 0.75)))
     after, far = _BESIDE.now()
     return BlockTime(
-        work=made.work, fresh=fresh, copies=made.copies, idle=made.idle, least_s=least, lower_s=lower, median_s=median, upper_s=upper,
+        work=made.work, order=order, copies=made.copies, idle=made.idle, least_s=least, lower_s=lower, median_s=median, upper_s=upper,
         samples=len(wall), run_s=run_s, writers_s=middle, writers_spread_s=end - begin, core_to_core_s=(near + far) / 2,
         moved=max(near, far) > _MOVED * min(near, far), waited_share=waited, quiet_flop_per_s=min(before, after),
     )  # fmt: skip
@@ -112,6 +112,8 @@ def _calls(model: bytes, feeds: Mapping[str, NDArray[Any]], budget_s: float, thr
     runtime = load_runtime()
     options = runtime.SessionOptions()
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    # As the file has them: the default order would run every reader at once, whatever is written before.
+    options.execution_order = runtime.ExecutionOrder.PRIORITY_BASED
     options.intra_op_num_threads = threads
     options.log_severity_level = 4
     session: Any = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

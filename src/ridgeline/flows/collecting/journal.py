@@ -16,7 +16,7 @@ from ridgeline.measurement.onnx_blocks import BlockTime
 
 __all__ = ["Head", "Journal", "Measured"]
 
-_TAG = "ridgeline.collecting/3"
+_TAG = "ridgeline.collecting/4"
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=_TAG):

@@ -15,7 +15,7 @@ from ridgeline.core import UsageError, Workload
 from ridgeline.model.design import first, where_unsure
 from ridgeline.model.families import demand
 from ridgeline.model.learned.kriging import krige
-from ridgeline.targets.onnx_blocks import size_of
+from ridgeline.targets.onnx_blocks import Order, size_of
 
 from .journal import Measured
 from .rows import around, disturbed, operator_s
@@ -29,7 +29,9 @@ _ROUND = 400
 _COPIES = (2, 64)
 #: Weights of one operator from which it is its own neighbour: no cache keeps them until the next call.
 _ALONE = 1e8
-#: Bytes that the weights and fresh inputs of a block touch: from what stays in a cache to what does not stay in any.
+#: Orders of writing and freeing, the one that is most like a model twice as often.
+_ORDERS: tuple[Order, ...] = ("turn", "first", "kept", "kept")
+#: Bytes that the copies of a block touch: from what stays in a cache to what does not stay in any.
 _TOUCHED = (5e5, 1.2e8)
 _BLOCK_S = 0.012
 #: Rates that every machine in use reaches, to tell beforehand how long a block may take.
@@ -45,25 +47,25 @@ class Asked(NamedTuple):
     number: int
     work: Workload
     copies: int
-    fresh: bool
+    order: Order
 
 
 def asked(form: str, number: int, work: Workload, seed: int) -> Asked | None:
     """How a workload stands in its block, drawn by its number; null if it is no operator of the runtime."""
     if work.kind == "call":
-        return Asked(form, number, work, max(1, work.sizes["nodes"] // 2), False)
+        return Asked(form, number, work, max(1, work.sizes["nodes"] // 2), "turn")
     try:
         size = size_of(work)
     except UsageError:
         return None
     generator = np.random.default_rng((seed, abs(number), len(form)))
     touched = math.exp(generator.uniform(*np.log(_TOUCHED)))
-    fresh = bool(generator.random() < 0.5)
-    own = size.weights + (size.inputs if fresh else 0) + 64
+    order = _ORDERS[int(generator.integers(len(_ORDERS)))]
+    own = size.weights + (size.inputs if order != "turn" else 0) + (size.results if order == "kept" else 0) + 64
     slow_s = float(demand(work.kind, work.sizes).flop) / _SLOW_FLOP_PER_S + (size.weights + size.inputs + size.results) / _SLOW_BYTE_PER_S
     least = _COPIES[0] if size.weights < _ALONE else 1
     most = max(least, min(_COPIES[1], int(_BLOCK_S / max(slow_s, 1e-9))))
-    return Asked(form, number, work, int(np.clip(round(touched / own), least, most)), fresh)
+    return Asked(form, number, work, int(np.clip(round(touched / own), least, most)), order)
 
 
 def plan(rows: Sequence[Measured], seed: int, part_done: Callable[[], float], peak_flop_per_s: float = 0.0) -> Iterator[Asked]:
@@ -90,7 +92,7 @@ def _calls(rows: Sequence[Measured]) -> Iterator[Asked]:
     """What is taken off every row comes first."""
     if sum(row.block is not None and row.block.work.kind == "call" for row in rows) < len(_CALLS):
         for copies in _CALLS:
-            yield Asked("call", -1, Workload(kind="call", sizes={"nodes": 2 * copies}), copies, False)
+            yield Asked("call", -1, Workload(kind="call", sizes={"nodes": 2 * copies}), copies, "turn")
 
 
 def _even(rows: Sequence[Measured], seed: int, part_done: Callable[[], float]) -> Iterator[Asked]:
@@ -113,7 +115,7 @@ def _again(rows: Sequence[Measured], since: int, peak_flop_per_s: float) -> Iter
         if noisy[place] and block is not None and block.work.kind != "call":
             work = Workload(kind=block.work.kind, sizes=block.work.sizes, variant=block.work.variant, layout=block.work.layout,
                             precision=block.work.precision, weight_precision=block.work.weight_precision)  # fmt: skip
-            yield Asked(rows[place].form, -(len(rows) + place + 1), work, block.copies, block.fresh)
+            yield Asked(rows[place].form, -(len(rows) + place + 1), work, block.copies, block.order)
 
 
 def errors_left_out(rows: Sequence[Measured], peak_flop_per_s: float = 0.0) -> dict[str, list[tuple[Workload, float]]]:

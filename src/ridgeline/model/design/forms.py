@@ -191,7 +191,7 @@ def _gemm(point: Point) -> Workload:
 
 def _quantised_gemm(*names: str) -> Callable[[Point], Workload]:
     def made(point: Point) -> Workload:
-        return _work("gemm", point.pick(*names), m=_rows(point), n=point.width(8, 4096), k=point.width(32, 4096))
+        return _work("gemm", point.pick(*names), m=_rows(point), n=point.width(8, 12_288), k=point.width(32, 4096))
 
     return made
 

@@ -4,6 +4,6 @@
 have the sizes of a workload. It is the inverse of `ridgeline.model.graphs.workloads`, which tests hold it to.
 """
 
-from .block import Block, Size, block, size_of
+from .block import Block, Order, Size, block, size_of
 
-__all__ = ["Block", "Size", "block", "size_of"]
+__all__ = ["Block", "Order", "Size", "block", "size_of"]

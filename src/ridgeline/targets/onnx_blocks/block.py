@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import UsageError, Workload
 
-from .building import feeds, model
+from .building import Order, feeds, model
 from .convolutions import convolution, pooling
 from .elementwise import elementwise
 from .movement import copy, gather
@@ -24,7 +24,7 @@ from .products import gemm, recurrent
 from .rows import normalisation, reduction, softmax
 from .writers import written
 
-__all__ = ["Block", "Size", "block", "size_of"]
+__all__ = ["Block", "Order", "Size", "block", "size_of"]
 
 
 class Size(NamedTuple):
@@ -51,8 +51,8 @@ class Block(NamedTuple):
     work: Workload
 
 
-def block(work: Workload, copies: int, *, fresh: bool = False) -> Block:
-    """So many of the operator, each with weights of its own and with inputs that were written just before, or before the first of all if `fresh`.
+def block(work: Workload, copies: int, *, order: Order = "turn") -> Block:
+    """So many of the operator, each with weights of its own, in an order of writing and freeing: what is touched between two of them follows from it.
 
     Raises:
         UsageError: a workload that is no operator of onnxruntime, or sizes that do not go together.
@@ -60,13 +60,16 @@ def block(work: Workload, copies: int, *, fresh: bool = False) -> Block:
     node = _node(work)
     size = _size(node)
     ones = size.weights + size.inputs + size.results
-    # What inputs are written from is the same for all; the next input is written where the last one was, unless all are there at once.
-    around = copies * size.weights + (1 + (copies if fresh else 1)) * size.inputs + size.results
+    # What inputs are written from is the same for all; the next input is written where the last one was, unless more are there at once.
+    inputs, results = (1 if order == "turn" else copies), (copies if order == "kept" else 1)
+    around = copies * size.weights + (1 + inputs) * size.inputs + results * size.results
     # Between the writing of an input and its use half of the other copies' are written, and half of the other operators run.
-    age = ones + (copies - 1) / 2 * (size.inputs + ones) if fresh else ones
+    age = ones + (copies - 1) / 2 * (size.inputs + ones) if order == "first" else ones
     placed = msgspec.structs.replace(work, reuse_bytes=float(max(1, around)), age_bytes=float(max(1, age)))
-    writers = model(node, copies, fresh=fresh, bare=True) if written(node) else b""
-    return Block(model(node, copies, fresh=fresh), writers, feeds(node), copies, copies * len(node.results), placed)
+    # Of each kind of result the last one's shape is asked in addition where all are kept.
+    idle = (copies + (order == "kept")) * len(node.results)
+    writers = model(node, copies, order=order, bare=True) if written(node) else b""
+    return Block(model(node, copies, order=order), writers, feeds(node), copies, idle, placed)
 
 
 def size_of(work: Workload) -> Size:

@@ -1,42 +1,43 @@
 """A model of n equal nodes, from a description of one.
 
 Weights are each node's own, so that they come from where the weights of a model come from. Inputs are written by an operator before (`writers`).
-What writes them is made apart as well (`bare`), so that it can be taken off. Behind each result stands a `Shape` of it, so that its memory is free
-again as in a model, and taken for the next. This module decides names and order; which nodes there are is decided in the modules of the families.
+What writes them is made apart as well (`bare`), so that it can be taken off. Behind each operand and result stands its last reader, so that its
+memory is free again as in a model, and taken for what comes next. A session must run the nodes in the order of the file
+(`ExecutionOrder.PRIORITY_BASED`): by default onnxruntime runs a node and its readers before anything that was written earlier. This module decides
+names and order; which nodes there are is decided in the modules of the families.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .nodes import BLOCKED, MICROSOFT, Node, element_type, values
-from .writers import constants_of_writers, freed, input_shape, write, written, written_name
+from .writers import constants_of_writers, freed, input_shape, kept, write, written, written_name
 
-__all__ = ["feeds", "model"]
+__all__ = ["Order", "feeds", "model"]
+
+#: Each input just before its operator, its memory and that of the results free behind it; all inputs before the first operator; or each just before
+#: its operator, and nothing free before the end, so that no memory is taken again within a call.
+Order = Literal["turn", "first", "kept"]
 
 _OPSET = 17
 _IR_VERSION = 8
 
 
-def model(node: Node, copies: int, *, fresh: bool = False, bare: bool = False) -> bytes:
+def model(node: Node, copies: int, *, order: Order = "turn", bare: bool = False) -> bytes:
     """The ONNX file of so many of the node, each behind what writes its inputs.
 
     Args:
-        fresh: all inputs are written before the first of the nodes runs, so that they are as old as the block is long.
+        order: in which they are written and freed.
         bare: only what writes the inputs, not the node itself.
     """
     from onnx import ModelProto, helper
 
-    numbers = range(copies)
-    done = [freed([written_name(place, number) for place in written(node)]) for number in numbers]
-    runs = [[*([] if bare else _run(node, number)), *done[number]] for number in numbers]
-    writes = [write(node, number) for number in numbers]
-    parts = [*writes, *runs] if fresh else [part for both in zip(writes, runs, strict=True) for part in both]
-    nodes = [each for part in parts for each in part]
+    nodes = _in_order(node, copies, order, bare)
     named = {name for each in nodes for name in each.input}
     inputs = [
         helper.make_tensor_value_info(f"operand{place}", element_type(each.dtype), input_shape(node, place))
@@ -55,12 +56,29 @@ def model(node: Node, copies: int, *, fresh: bool = False, bare: bool = False) -
     return bytes(made.SerializeToString())
 
 
-def _run(node: Node, number: int) -> list[Any]:
+def _in_order(node: Node, copies: int, order: Order, bare: bool) -> list[Any]:
+    """All nodes in the order in which they are to run."""
+    written_places, results = written(node), () if bare else range(len(node.results))
+    names = [
+        [*(f"result{place}_{number}" for place in results), *(written_name(place, number) for place in written_places)] for number in range(copies)
+    ]
+    writes = [write(node, number) for number in range(copies)]
+    runs = [[] if bare else [_run(node, number)] for number in range(copies)]
+    if order == "kept":
+        first = [each for both in zip(writes, runs, strict=True) for part in both for each in part]
+        return [*first, *kept(names)]
+    ends = [freed(each) for each in names]
+    if order == "first":
+        return [*(each for part in writes for each in part), *(each for both in zip(runs, ends, strict=True) for part in both for each in part)]
+    return [each for three in zip(writes, runs, ends, strict=True) for part in three for each in part]
+
+
+def _run(node: Node, number: int) -> Any:
     from onnx import helper
 
     results = [f"result{place}_{number}" for place in range(len(node.results))]
     names = [_name(node, place, number) for place in range(len(node.operands))]
-    return [helper.make_node(node.kind, names, results, domain=node.domain, name=f"node{number}", **node.attributes), *freed(results)]
+    return helper.make_node(node.kind, names, results, domain=node.domain, name=f"node{number}", **node.attributes)
 
 
 def _name(node: Node, place: int, number: int) -> str:

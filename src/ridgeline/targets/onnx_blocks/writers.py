@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .nodes import BLOCKED, Node, Operand
 
-__all__ = ["constants_of_writers", "freed", "input_shape", "write", "written", "written_name"]
+__all__ = ["constants_of_writers", "freed", "input_shape", "kept", "write", "written", "written_name"]
 
 _FUNCTIONS = {"float32": "LeakyRelu", "uint8": "Clip", "int32": "Relu", "bool": "Not"}
 #: Elements from which a pooling writes, channels of its blocks, most lines: as many as threads may share.
@@ -87,3 +87,16 @@ def freed(names: list[str]) -> list[Any]:
     from onnx import helper
 
     return [helper.make_node("Shape", [name], [f"{name}_shape"]) for name in names]
+
+
+def kept(names: list[list[str]]) -> list[Any]:
+    """The last that is done with those of all copies, a list each: each is seen as what it is, in the shape of the last copy's, which comes last."""
+    from onnx import helper
+
+    last = names[-1]
+    shapes = [helper.make_node("Shape", [name], [f"{name}_shape"]) for name in last]
+    seen = [
+        helper.make_node("Reshape", [name, f"{alike}_shape"], [f"{name}_kept"])
+        for each in names for name, alike in zip(each, last, strict=True)
+    ]  # fmt: skip
+    return [*shapes, *seen, helper.make_node("Shape", [seen[-1].output[0]], ["end"])]
