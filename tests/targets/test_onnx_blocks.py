@@ -113,6 +113,8 @@ def test_what_a_block_touches() -> None:
     assert fresh.work.age_bytes == weights + inputs + results + 2 * inputs + 2 * (weights + inputs + results)
     assert kept.work.reuse_bytes == 5 * (weights + inputs + results) + inputs
     assert kept.work.age_bytes == weights + inputs + results
+    assert near.work.result_age_bytes == weights + 2 * inputs + results
+    assert kept.work.result_age_bytes == kept.work.reuse_bytes
     assert set(near.feeds) == set(fresh.feeds) == set(kept.feeds) == {"operand0"}
 
 

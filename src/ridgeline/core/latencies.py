@@ -27,8 +27,10 @@ _TEXTS = {"kind": "kinds", "variant": "variants", "precision": "precisions", "de
 #: Columns that a table may have, with their units; 0 stands where a row does not say.
 _OPTIONAL = {
     "power_w": "W", "energy_j": "J", "memory_bytes": "B", "core_clock_hz": "Hz", "memory_clock_hz": "Hz", "flop": "FLOP", "bytes": "B",
-    "reuse_bytes": "B", "age_bytes": "B", "core_to_core_s": "s",
+    "reuse_bytes": "B", "age_bytes": "B", "result_age_bytes": "B", "core_to_core_s": "s",
 }  # fmt: skip
+#: Those of them that are of `Workload`.
+_DISTANCES = ("reuse_bytes", "age_bytes", "result_age_bytes")
 _CODE = "<i4"
 
 
@@ -60,7 +62,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
         power_w, energy_j: mean power during the execution, and energy of one; memory_bytes: most that was in use.
         core_clock_hz, memory_clock_hz: clocks at which it was measured; core_to_core_s: as of `SystemState`, at that time.
         flop, bytes: work and compulsory traffic of one execution; reuse_bytes,
-            age_bytes: as of `Workload`. Of all columns that may be null, 0 stands where a row does not say.
+            age_bytes, result_age_bytes: as of `Workload`. Of all columns that may be null, 0 stands where a row does not say.
         source: of the whole, for a person; excluded: rows that are not here, and why.
         measured_on: device → how its rows were measured; a device of which nothing is known beside its name is missing.
 
@@ -90,6 +92,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
     bytes: Column | None = None
     reuse_bytes: Column | None = None
     age_bytes: Column | None = None
+    result_age_bytes: Column | None = None
     core_to_core_s: Column | None = None
     source: str = ""
     excluded: tuple[Excluded, ...] = ()
@@ -207,18 +210,18 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
             latency_s=latency_s, kind=[work.kind for work in workloads], device=device, precision=[work.precision for work in workloads],
             variant=[f"{work.layout} {work.variant}".strip() for work in workloads], file=file, row=row, source=source,
             sizes={name: [work.sizes.get(name, 0) for work in workloads] for name in names},
-            reuse_bytes=[work.reuse_bytes or 0.0 for work in workloads], age_bytes=[work.age_bytes or 0.0 for work in workloads],
-            **optional,
+            **{name: [getattr(work, name) or 0.0 for work in workloads] for name in _DISTANCES}, **optional,
         )  # fmt: skip
 
     def workload(self, index: int) -> Workload:
         """One row as the operator that it is of, without what a table does not hold (sparsity, a format of the weights of its own)."""
         layout, _, variant = self.texts_at("variant", index).rpartition(" ")
         sizes = {name: size for name, column in self.sizes.items() if (size := int(column.values[index]))}
-        reuse, age = (None if column is None else float(column.values[index]) or None for column in (self.reuse_bytes, self.age_bytes))
+        columns = {name: getattr(self, name) for name in _DISTANCES}
+        known = {name: None if column is None else float(column.values[index]) or None for name, column in columns.items()}
         precision: Any = self.texts_at("precision", index) or "any"
         kind = self.texts_at("kind", index)
-        return Workload(kind=kind, sizes=sizes, variant=variant, layout=layout, precision=precision, reuse_bytes=reuse, age_bytes=age)
+        return Workload(kind=kind, sizes=sizes, variant=variant, layout=layout, precision=precision, **known)
 
     @classmethod
     def joined(cls, tables: Sequence[LatencyTable]) -> LatencyTable:

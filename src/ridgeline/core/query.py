@@ -160,8 +160,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         variant: what else tells operators of a family apart, such as the function of an elementwise one.
         layout: of the operands, such as `NCHWc16`; empty for the family's usual one.
         sparsity: of the weights.
-        reuse_bytes: touched between two executions of it: where its weights come from then; age_bytes: touched since its inputs were written.
-            As in a loop of its own if not given.
+        reuse_bytes: touched between two executions of it: where its weights come from then; age_bytes: touched since its inputs were written;
+            result_age_bytes: touched since the memory that its results are written to was last used. As in a loop of its own if not given.
     """
 
     kind: str
@@ -173,9 +173,10 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     sparsity: Sparsity | None = None
     reuse_bytes: float | None = None
     age_bytes: float | None = None
+    result_age_bytes: float | None = None
 
     def __post_init__(self) -> None:
-        _positive(self, "reuse_bytes", "age_bytes")
+        _positive(self, "reuse_bytes", "age_bytes", "result_age_bytes")
         if not self.sizes:
             _refuse(self, "sizes", self.sizes, "at least one dimension")
         for name, size in self.sizes.items():

@@ -138,7 +138,7 @@ def _left_out(known: Sequence[tuple[Workload, float]]) -> list[tuple[Workload, f
     columns = [[math.log1p(work.sizes.get(name, 0)) for name in names] for work in works]
     for row, work, need in zip(columns, works, needs, strict=True):
         row += [math.log1p(float(part)) for part in need]
-        row += [math.log(work.reuse_bytes or 1.0) / 2, math.log(work.age_bytes or 1.0) / 2]
+        row += [math.log(distance or 1.0) / 2 for distance in (work.reuse_bytes, work.age_bytes, work.result_age_bytes)]
         row += [float(f"{work.layout} {work.variant}" == variant) for variant in variants]
     sites, values = np.array(columns), np.array([[value] for _, value in known])
     # The plane through the logarithms first: what is interpolated is what it leaves.

@@ -18,7 +18,7 @@ from ..analytic.memory import elementwise_in_place, peak_memory
 from ..families import FAMILIES, sizes_of
 from ..operators.asked import WIDTH, held_bytes
 from .batches import batched
-from .distances import ages
+from .distances import ages, result_ages
 from .fusion import fused
 from .workloads import Unknown, workload
 
@@ -103,12 +103,12 @@ def plan_of_graph(graph: Graph, runtime: str, *, made: bool = False, block: int 
     net, members = (graph, dict[str, tuple[str, ...]]()) if made else fused(graph, runtime, block=block, fixed=True)
     tensors = {tensor.name: tensor for tensor in net.tensors}
     tasks, reasons, idle = [], [], 0.0
-    for op, age in zip(net.ops, ages(net), strict=True):
+    for op, age, place in zip(net.ops, ages(net), result_ages(net), strict=True):
         _check_trips(op)
         task = _task(op, tensors, members.get(op.name, ()))
         idle += op.trips.count if task is None else 0.0
         if task is not None and op.trips.count > 0:
-            tasks.append(_aged(task, age))
+            tasks.append(_aged(task, age, place))
             reasons += [f"how often {op.name} runs is {op.trips.known}"] if op.trips.known != "exact" else []
     if not tasks:
         raise OutOfRange("a model with at least one operator that does something", found=graph.name or "an empty graph", remedy="give another model")
@@ -128,8 +128,9 @@ def _check_trips(op: Op) -> None:
         raise OutOfRange("operators that run fewer than 2⁵³ times in a call", found=found, remedy="check the trip counts of the loops around it")
 
 
-def _aged(task: Task, age: float) -> Task:
-    return task._replace(work=msgspec.structs.replace(task.work, age_bytes=age)) if task.work is not None and age > 0 else task
+def _aged(task: Task, age: float, place: float) -> Task:
+    known = {name: distance for name, distance in (("age_bytes", age), ("result_age_bytes", place)) if distance > 0}
+    return task._replace(work=msgspec.structs.replace(task.work, **known)) if task.work is not None else task
 
 
 def _task(op: Op, tensors: Mapping[str, Tensor], members: Sequence[str]) -> Task | None:

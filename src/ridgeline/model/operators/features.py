@@ -52,7 +52,8 @@ class Operators(NamedTuple):
 
     `sizes`: all sizes of the family, (n,) each; `demand`: FLOPs and elements; `variant`, behind its layout, and `precision`: a text each; `unlike`:
     what else a workload says of itself that no measured row can say (width of the weights, sparsity), empty where nothing; `between_bytes`: touched
-    between two executions, `since_bytes`: since its inputs were written, 0 where it is not known, (n,).
+    between two executions, `since_bytes`: since its inputs were written, `place_bytes`: since the
+    memory of its results was last used; 0 where it is not known, (n,).
     """
 
     kind: str
@@ -63,6 +64,7 @@ class Operators(NamedTuple):
     unlike: tuple[str, ...]
     between_bytes: Floats
     since_bytes: Floats
+    place_bytes: Floats
 
     def __len__(self) -> int:
         return len(self.variant)
@@ -92,7 +94,7 @@ def operators(kind: str, workloads: Sequence[Workload]) -> Operators:
     return Operators(
         kind, sizes, FAMILIES[kind].demand(sizes), tuple([variant_of(workload) for workload in workloads]),
         tuple([workload.precision for workload in workloads]), tuple([_unlike(workload) for workload in workloads]),
-        np.array([workload.reuse_bytes or 0.0 for workload in workloads]), np.array([workload.age_bytes or 0.0 for workload in workloads]),
+        *(np.array([getattr(work, name) or 0.0 for work in workloads]) for name in ("reuse_bytes", "age_bytes", "result_age_bytes")),
     )  # fmt: skip
 
 
@@ -207,6 +209,7 @@ def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
         "intensity": (estimates.flop, moved), "near cache": (moved, near), "far cache": (moved, far),
         # Where it is not known what runs between two executions, nothing does.
         "cold": (np.maximum(found.between_bytes, moved), far), "cold inner": (np.maximum(found.between_bytes, moved), near),
+        "place": (np.maximum(found.place_bytes, moved), far), "place inner": (np.maximum(found.place_bytes, moved), near),
         "old": (np.maximum(found.since_bytes, moved), far), "old inner": (np.maximum(found.since_bytes, moved), near),
         # Threads that work together pay for each line that the other one wrote, and for meeting; one that works alone does not.
         "hop": (estimates.core_to_core_s, _HOP), "hop share": (estimates.core_to_core_s, total),

@@ -65,7 +65,9 @@ def block(work: Workload, copies: int, *, order: Order = "turn") -> Block:
     around = copies * size.weights + (1 + inputs) * size.inputs + results * size.results
     # Between the writing of an input and its use half of the other copies' are written, and half of the other operators run.
     age = ones + (copies - 1) / 2 * (size.inputs + ones) if order == "first" else ones
-    placed = msgspec.structs.replace(work, reuse_bytes=float(max(1, around)), age_bytes=float(max(1, age)))
+    # Memory is taken that was free again just before, unless none is within a call.
+    free = around if order == "kept" else ones + (size.inputs if order == "turn" else 0)
+    placed = msgspec.structs.replace(work, reuse_bytes=float(max(1, around)), age_bytes=float(max(1, age)), result_age_bytes=float(max(1, free)))
     # Of each kind of result the last one's shape is asked in addition where all are kept.
     idle = (copies + (order == "kept")) * len(node.results)
     writers = model(node, copies, order=order, bare=True) if written(node) else b""
