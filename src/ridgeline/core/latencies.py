@@ -218,7 +218,7 @@ class LatencyTable(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
         layout, _, variant = self.texts_at("variant", index).rpartition(" ")
         sizes = {name: size for name, column in self.sizes.items() if (size := int(column.values[index]))}
         columns = {name: getattr(self, name) for name in _DISTANCES}
-        known = {name: None if column is None else float(column.values[index]) or None for name, column in columns.items()}
+        known: dict[str, Any] = {name: None if column is None else float(column.values[index]) or None for name, column in columns.items()}
         precision: Any = self.texts_at("precision", index) or "any"
         kind = self.texts_at("kind", index)
         return Workload(kind=kind, sizes=sizes, variant=variant, layout=layout, precision=precision, **known)

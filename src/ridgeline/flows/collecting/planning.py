@@ -33,9 +33,9 @@ _ALONE = 1e8
 _ORDERS: tuple[Order, ...] = ("turn", "first", "kept", "kept")
 #: Bytes that the copies of a block touch: from what stays in a cache to what does not stay in any.
 _TOUCHED = (5e5, 1.2e8)
-_BLOCK_S = 0.012
+_BLOCK_S = 0.03
 #: Rates that every machine in use reaches, to tell beforehand how long a block may take.
-_SLOW_FLOP_PER_S, _SLOW_BYTE_PER_S = 5e10, 5e9
+_SLOW_FLOP_PER_S, _SLOW_BYTE_PER_S = 1.5e11, 1e10
 #: Operators that do nothing in the blocks that come first.
 _CALLS = (1, 8, 64, 1, 8, 64)
 
