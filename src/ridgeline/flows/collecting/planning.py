@@ -29,8 +29,9 @@ _ROUND = 400
 _COPIES = (2, 64)
 #: Weights of one operator from which it is its own neighbour: no cache keeps them until the next call.
 _ALONE = 1e8
-#: Orders of writing and freeing, the one that is most like a model twice as often.
+#: Orders of writing and freeing: of operators without weights, and of those with weights, for which it counts where these come from.
 _ORDERS: tuple[Order, ...] = ("turn", "first", "kept", "kept")
+_ORDERS_OF_WEIGHTS: tuple[Order, ...] = ("turn", "turn", "first")
 #: Bytes that the copies of a block touch: from what stays in a cache to what does not stay in any.
 _TOUCHED = (5e5, 1.2e8)
 _BLOCK_S = 0.03
@@ -60,7 +61,8 @@ def asked(form: str, number: int, work: Workload, seed: int) -> Asked | None:
         return None
     generator = np.random.default_rng((seed, abs(number), len(form)))
     touched = math.exp(generator.uniform(*np.log(_TOUCHED)))
-    order = _ORDERS[int(generator.integers(len(_ORDERS)))]
+    orders = _ORDERS_OF_WEIGHTS if size.weights else _ORDERS
+    order = orders[int(generator.integers(len(orders)))]
     own = size.weights + (size.inputs if order != "turn" else 0) + (size.results if order == "kept" else 0) + 64
     slow_s = float(demand(work.kind, work.sizes).flop) / _SLOW_FLOP_PER_S + (size.weights + size.inputs + size.results) / _SLOW_BYTE_PER_S
     least = _COPIES[0] if size.weights < _ALONE else 1
