@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     from .samples import Samples
     from .series import Better, LeftOut, Series, SeriesSet
     from .site import Site
-    from .space import Evaluate, Parameter, Space, Trial
+    from .space import Evaluate, Parameter, ParameterKind, Space, Trial
     from .stacks import Frame, FrameChange, Stacks
     from .stages import Stage, StageLine, StageTable
     from .target_info import TargetInfo
@@ -160,7 +160,7 @@ _HOMES = {
     "samples": "Samples",
     "series": "Better LeftOut Series SeriesSet",
     "site": "Site",
-    "space": "Evaluate Parameter Space Trial",
+    "space": "Evaluate Parameter ParameterKind Space Trial",
     "stacks": "Frame FrameChange Stacks",
     "stages": "Stage StageLine StageTable",
     "target_info": "TargetInfo",

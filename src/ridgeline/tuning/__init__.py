@@ -1,1 +1,1 @@
-"""Search of configuration spaces through ask and tell. Nothing lives here yet; the door is reserved by the design."""
+"""Search of configuration spaces through ask and tell. `space` says which configurations there are; the searches come next."""

@@ -1,0 +1,194 @@
+"""A space as what can be asked of it: how many configurations, any one by its number, drawn evenly, whether one is valid, and its neighbours.
+
+Configurations are rows of whole numbers, one a parameter in the order of the space: the places of its values. What is listed is only what is asked
+for. Which values and constraints there may be is decided in `parameters` and `expressions`, what is remembered of them in `states`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import Space, UsageError
+
+from .parameters import INACTIVE, domains_of, read_constraints
+from .states import Layer, states
+
+__all__ = ["Configurations"]
+
+Array = NDArray[Any]
+Rows = NDArray[np.int64]
+Near = Literal["hamming", "adjacent"]
+
+
+class Configurations:
+    """The valid configurations of a space.
+
+    Args:
+        space: parameters and constraints.
+
+    Raises:
+        UsageError: a parameter or constraint that is none. OutOfRange: constraints too entangled to be counted.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.names = tuple(each.name for each in space.parameters)
+        self._domains = domains_of(space)
+        #: Values of each parameter in order; `INACTIVE` stands last where it may be so.
+        self.values: tuple[tuple[Any, ...], ...] = tuple(each.listed for each in self._domains)
+        expressions, roots = read_constraints(space, self._domains)
+        found = states(expressions, roots, [each.array for each in self._domains])
+        self._layers, self._count = found.layers, found.count
+        #: Of each constraint of the space: cases in which it has no value, such as a division by zero, which do not satisfy it.
+        self.without_value = found.without_value[: len(space.constraints)]
+        self.sizes = np.array([len(each) for each in self.values], np.int64)
+
+    @property
+    def count(self) -> int:
+        """Valid configurations."""
+        return self._count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def raw_count(self) -> int:
+        """Combinations of all values, valid or not."""
+        found = 1
+        for each in self.values:
+            found *= len(each)
+        return found
+
+    def at(self, numbers: Sequence[int] | Array) -> Rows:
+        """The configurations of these numbers, (n,) → (n, parameters).
+
+        Raises:
+            UsageError: a number below 0, or of `count` or more.
+        """
+        left = np.asarray(numbers, object if self._count >= 2**62 else np.int64)
+        if left.ndim != 1 or (len(left) and (min(left.tolist()) < 0 or max(left.tolist()) >= self._count)):
+            raise UsageError(f"numbers of configurations from 0 to {self._count - 1}", found=str(numbers)[:80], remedy="draw them below the count")
+        rows = np.zeros((len(left), len(self.names)), np.int64)
+        here = np.zeros(len(left), np.int64)
+        for layer in self._layers:
+            edge = _edge_of(layer, here, left)
+            rows[:, layer.parameter] = layer.value[edge]
+            left = left - layer.before[edge]
+            here = layer.behind[edge]
+        return rows
+
+    def numbers(self, rows: Rows) -> Array:
+        """The number of each configuration, −1 of one that is not valid, (n, parameters) → (n,)."""
+        rows = np.asarray(rows, np.int64)
+        wide = self._count >= 2**62
+        found: Array = np.zeros(len(rows), object if wide else np.int64)
+        here, valid = np.zeros(len(rows), np.int64), np.full(len(rows), self._count > 0)
+        for layer in self._layers:
+            key = _keys(layer, int(self.sizes[layer.parameter]))
+            asked = here * int(self.sizes[layer.parameter]) + rows[:, layer.parameter]
+            place = np.searchsorted(key, asked)
+            place[place == len(key)] = 0
+            valid &= (key[place] == asked) if len(key) else False
+            place = np.where(valid, place, 0)
+            if len(key):
+                found = found + layer.before[place]
+                here = np.where(valid, layer.behind[place], 0)
+        found[~valid] = -1
+        return found
+
+    def valid(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether each row is a configuration of the space, (n, parameters) → (n,)."""
+        return np.asarray(self.numbers(rows) >= 0, bool)
+
+    def drawn(self, count: int, generator: np.random.Generator, *, different: bool = True) -> Rows:
+        """Configurations drawn evenly from all valid ones, (count or fewer, parameters).
+
+        Args:
+            different: none twice; then no more than there are.
+        """
+        if not self._count:
+            return np.zeros((0, len(self.names)), np.int64)
+        if different and count >= self._count:
+            return self.at(generator.permutation(self._count))
+        if not different:
+            return self.at([_below(self._count, generator) for _ in range(count)])
+        picked: dict[int, None] = {}
+        if self._count < 4 * count:
+            return self.at(generator.permutation(self._count)[:count])
+        while len(picked) < count:
+            picked[_below(self._count, generator)] = None
+        return self.at(list(picked))
+
+    def neighbours(self, row: Rows, near: Near = "hamming") -> Rows:
+        """Valid configurations in which one parameter is different: any other value of it, or of numbers only the one before or behind.
+
+        Args:
+            row: (parameters,).
+        """
+        row = np.asarray(row, np.int64)
+        found = []
+        for place, size in enumerate(self.sizes.tolist()):
+            steps = near == "adjacent" and self._domains[place].ordered
+            for value in (row[place] - 1, row[place] + 1) if steps else range(size):
+                if 0 <= value < size and value != row[place]:
+                    other = row.copy()
+                    other[place] = value
+                    found.append(other)
+        rows = np.array(found, np.int64).reshape(-1, len(self.names))
+        return rows[self.valid(rows)]
+
+    def config(self, row: Rows) -> dict[str, Any]:
+        """Name → value of one configuration; parameters that are not active are left out."""
+        pairs = ((name, self.values[place][int(row[place])]) for place, name in enumerate(self.names))
+        return {name: value for name, value in pairs if value is not INACTIVE}
+
+    def row(self, config: Mapping[str, Any]) -> Rows:
+        """The row of a configuration by names, which need not be valid.
+
+        Raises:
+            UsageError: a name or a value that the space has not, or a name that is missing.
+        """
+        strange = sorted(set(config).difference(self.names))
+        if strange:
+            raise UsageError(f"parameters {', '.join(self.names)}", found=", ".join(strange)[:200], remedy="name those of the space")
+        return np.array([self._place(place, name, config) for place, name in enumerate(self.names)], np.int64)
+
+    def _place(self, place: int, name: str, config: Mapping[str, Any]) -> int:
+        value = config.get(name, INACTIVE)
+        for number, each in enumerate(self.values[place]):
+            if each is value or (each == value and isinstance(each, bool) == isinstance(value, bool)):
+                return number
+        found = "none" if value is INACTIVE else repr(value)[:80]
+        listed = ", ".join(repr(each) for each in self.values[place][:20])
+        raise UsageError(f"a value of {name}: {listed}", found=found, remedy="give one of them")
+
+
+def _below(count: int, generator: np.random.Generator) -> int:
+    """A number from 0 to count − 1, each as likely; count of any size."""
+    if count < 2**62:
+        return int(generator.integers(count))
+    bits = count.bit_length()
+    while True:
+        found = int.from_bytes(generator.bytes(-(-bits // 8)), "little") >> (-bits % 8)
+        if found < count:
+            return found
+
+
+def _edge_of(layer: Layer, here: Rows, left: Array) -> Rows:
+    """The edge of each state on whose paths the number lies: by halving, for all at once."""
+    low, high = layer.first[here], layer.first[here + 1]
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        behind = np.asarray(layer.before[middle] <= left, bool) & (high - low > 1)
+        low, high = np.where(behind, middle, low), np.where(behind | (high - low <= 1), high, middle)
+    return low
+
+
+def _keys(layer: Layer, size: int) -> Rows:
+    """State and value of each edge as one number, which rises."""
+    states_ = np.repeat(np.arange(len(layer.first) - 1), np.diff(layer.first))
+    return states_ * size + layer.value
