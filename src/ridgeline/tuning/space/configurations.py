@@ -42,7 +42,7 @@ class Configurations:
         self.values: tuple[tuple[Any, ...], ...] = tuple(each.listed for each in self._domains)
         expressions, roots = read_constraints(space, self._domains)
         found = states(expressions, roots, [each.array for each in self._domains])
-        self._layers, self._count = found.layers, found.count
+        self._layers, self._count = found.layers, found.configurations
         #: Of each constraint of the space: cases in which it has no value, such as a division by zero, which do not satisfy it.
         self.without_value = found.without_value[: len(space.constraints)]
         self.sizes = np.array([len(each) for each in self.values], np.int64)

@@ -109,7 +109,7 @@ def _domain(parameter: Parameter) -> Domain:
         raise UsageError(f"different values of {parameter.name}", found=f"{double!r} twice", remedy="leave one out")
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in parameter.values)
     ordered = numbers and parameter.kind not in ("categorical", "permutation")
-    values = tuple(sorted(parameter.values)) if ordered else parameter.values  # type: ignore[type-var]
+    values = tuple(sorted(parameter.values)) if ordered else parameter.values
     if not parameter.when:
         return Domain(values, Values(_array(values)), ordered)
     array, state = _array((*values, values[0])), np.zeros(len(values) + 1, np.uint8)

@@ -56,10 +56,10 @@ class Layer(NamedTuple):
 
 
 class States(NamedTuple):
-    """Layers in order; `count`: of valid configurations; `without_value`: points at which a constraint had none, by constraint."""
+    """Layers in order; `configurations`: how many are valid; `without_value`: points at which a constraint had none, by constraint."""
 
     layers: tuple[Layer, ...]
-    count: int
+    configurations: int
     without_value: tuple[int, ...]
 
 
@@ -143,7 +143,7 @@ class _Building:
         missing = int((values.state > FINE).sum() - (values.state == ABSENT).sum())
         if missing:
             self.without_value[number] = self.without_value.get(number, 0) + missing
-        return held | (values.state == ABSENT)
+        return np.asarray(held | (values.state == ABSENT))
 
     def _is_open(self, number: int) -> bool:
         return any(self._expressions.needs[above] & ~self._assigned for above in self._above.get(number, ()))
