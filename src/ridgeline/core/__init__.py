@@ -188,7 +188,7 @@ __all__ = [
     "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord",
     "LevelSummary", "Link", "Links", "MacArray", "Machine", "Marks", "MeasuredOn", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour",
     "NotComparable", "Op", "OpTable", "OperatorList", "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange",
-    "OutputCheck", "Overhead", "OverheadSummary", "Parameter", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece",
+    "OutputCheck", "Overhead", "OverheadSummary", "Parameter", "ParameterKind", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece",
     "Pause", "Placement", "PlannedOperator", "PluginError", "Port", "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive",
     "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport",
     "PromiseTrend", "QuantileReport", "Quantity", "RankUse", "ReadError", "ReadReport", "RecordedNetwork", "RecordedNode", "Recording", "Relayout",

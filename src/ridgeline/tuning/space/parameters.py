@@ -54,7 +54,7 @@ def power_of_two(name: str, low: int, high: int, *, when: str = "") -> Parameter
 
 
 def real(name: str, low: float, high: float, steps: int = 33, *, logarithmic: bool = False, when: str = "") -> Parameter:
-    """So many numbers from `low` to `high`, evenly or evenly in the logarithm."""
+    """So many numbers from `low` to `high`, in the unit of the parameter, evenly or evenly in the logarithm."""
     if not (math.isfinite(low) and math.isfinite(high) and low < high and 2 <= steps <= _MOST_VALUES) or (logarithmic and low <= 0):
         raise UsageError(f"a finite range for {name}, positive if logarithmic", found=f"{low} to {high} in {steps} steps", remedy="change it")
     made = np.geomspace(low, high, steps) if logarithmic else np.linspace(low, high, steps)
