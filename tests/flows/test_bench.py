@@ -23,6 +23,7 @@ from ridgeline.measurement.bench import BenchPlan, rounds
 from ridgeline.measurement.core_to_core import ALONE, CoreToCoreWatch
 from ridgeline.notebook import Notebook
 from ridgeline.targets import parse_target
+from support.moved_cores import MovedCores
 
 
 def work() -> int:
@@ -67,27 +68,12 @@ def test_neighbours_are_named(target: str, monkeypatch: pytest.MonkeyPatch, load
     assert any(each.code == "interference" for each in runs[0].facts.warnings) is said
 
 
-class Placed:
-    """Stands in for the watch: the host moves the cores after three looks."""
-
-    def __init__(self) -> None:
-        self.looked, self.fresh = 0, list[float]()
-
-    def look(self) -> None:
-        self.looked += 1
-        self.fresh.append(4e-8 if self.looked <= 3 else 2e-7)
-
-    def taken(self) -> CoreToCore:
-        looks, self.fresh = tuple(self.fresh), []
-        return CoreToCore(looks_s=looks)
-
-
 @pytest.mark.parametrize(("threads", "said"), [(1, False), (2, True)])
 def test_cores_that_were_moved_are_named_where_threads_meet(
     tmp_path: Path, book: Notebook, monkeypatch: pytest.MonkeyPatch, threads: int, said: bool
 ) -> None:
     """The times are kept with every benchmark, and are a warning only where several threads work at once."""
-    monkeypatch.setattr(rounds, "CoreToCoreWatch", Placed)
+    monkeypatch.setattr(rounds, "CoreToCoreWatch", lambda: MovedCores(after=3))
     monkeypatch.setattr(cores, "others_work", lambda *seconds: threads > 1)
     file = tmp_path / "work.py"
     file.write_text("def work():\n    return sum(range(200))\n")

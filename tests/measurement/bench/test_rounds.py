@@ -20,6 +20,7 @@ from ridgeline.measurement.bench.gathered import Gathered
 from ridgeline.measurement.bench.plan import ProcessPlan
 from ridgeline.measurement.bench.report import OverheadTimes, Piece
 from ridgeline.targets import TargetSpec
+from support.moved_cores import MovedCores
 
 
 class Clock:
@@ -330,24 +331,9 @@ def test_nothing_to_measure_is_refused() -> None:
         run_benchmarks([], BenchPlan())
 
 
-class Placed:
-    """Stands in for the watch: the host moves the cores after so many looks."""
-
-    def __init__(self) -> None:
-        self.looked, self.fresh = 0, list[float]()
-
-    def look(self) -> None:
-        self.looked += 1
-        self.fresh.append(4e-8 if self.looked <= 4 else 2e-7)
-
-    def taken(self) -> CoreToCore:
-        looks, self.fresh = tuple(self.fresh), []
-        return CoreToCore(looks_s=looks)
-
-
 def test_how_far_apart_the_cores_are_stands_beside_each_process(fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before and after every process, one that fails among them."""
-    monkeypatch.setattr(rounds, "CoreToCoreWatch", Placed)
+    monkeypatch.setattr(rounds, "CoreToCoreWatch", lambda: MovedCores(after=4))
     fakes.failing["a"] = [TargetFailed("a", found="b", remedy="c")]
     (found,) = run_benchmarks([version("a")], BenchPlan(processes=4, budget_s=1000))
     apart = [record.clock.core_to_core for record in found.processes if record.clock is not None]

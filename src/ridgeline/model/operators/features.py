@@ -220,23 +220,11 @@ def _terms(found: Operators, estimates: Estimates, device: Device) -> _Terms:
         "units": (float(device.execution_units or 1), 1.0),
         **{f"size {name}": (1.0 + values, 1.0) for name, values in found.sizes.items()},
     }  # fmt: skip
-    # Each kind of operand by itself: what is far away, at the rate of the memory there, beside all the rest.
-    for name, size, distance in (
-        ("weights", estimates.weight_bytes, found.between_bytes), ("inputs", estimates.read_bytes, found.since_bytes),
-        ("results", estimates.write_bytes, found.place_bytes),
-    ):  # fmt: skip
-        logs[f"{name} fetched"] = (total + size * _far_off(np.maximum(distance, moved), near, far) / estimates.bandwidth_byte_per_s, total)
     if found.kind == "convolution":
         windows = found.sizes["n"] * found.sizes["p"] * found.sizes["q"] * found.sizes["c"] * found.sizes["r"] * found.sizes["s"]
         logs["unrolled"] = (total + _UNROLLED_S * windows, total)
     further = _ratios(found, device)
     return _Terms(logs | further.logs, plain | further.plain)
-
-
-def _far_off(distance: Floats, near: float, far: float) -> Floats:
-    """From 0, within the smallest cache, to 1, beyond the largest, evenly in the logarithm of how much was touched."""
-    span = max(float(np.log(far / near)), 1e-9)
-    return np.asarray(np.minimum(np.maximum(np.log(distance / near) / span, 0.0), 1.0))
 
 
 def _ratios(found: Operators, device: Device) -> _Terms:
