@@ -344,9 +344,9 @@ def test_live_a_busy_neighbour_on_the_same_cpu() -> None:
     os.sched_setaffinity(0, {cpu})
     try:
         assert neighbour.stdout.readline() == b"ready\n"
-        # Shorter than a turn of the scheduler, so that most calls are left alone; not by much, since the kernel likes to switch where the
-        # counters are read, between two calls.
-        report = measured(lambda: spin(30_000), 1000)
+        # A quarter of a turn of the scheduler (4 ms where it ticks 250 times a second): most calls are left alone, yet of 250 turns it cannot
+        # end nearly all between two calls, where the counters are read and the kernel likes to switch, as it did with a tenth of a turn.
+        report = measured(lambda: spin(80_000), 1000)
     finally:
         neighbour.kill()
         neighbour.communicate()
