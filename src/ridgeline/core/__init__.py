@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     from .samples import Samples
     from .series import Better, LeftOut, Series, SeriesSet
     from .site import Site
-    from .space import Evaluate, Parameter, ParameterKind, Space, Trial
+    from .space import Evaluate, Failure, Parameter, ParameterKind, Space, Trial
     from .stacks import Frame, FrameChange, Stacks
     from .stages import Stage, StageLine, StageTable
     from .target_info import TargetInfo
@@ -183,7 +183,7 @@ __all__ = [
     "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "CoreToCore", "Cost",
     "CounterTrack", "Counters", "CriticalPath", "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "ErrorGroup",
     "ErrorSummary", "Evaluate", "EventCount", "Evidence", "Excluded", "ExpectedOperator", "ExpectedSummary", "ExpectedTable", "Experiment",
-    "Explanation", "Facts", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph",
+    "Explanation", "Facts", "Failure", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph",
     "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency",
     "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord",
     "LevelSummary", "Link", "Links", "MacArray", "Machine", "Marks", "MeasuredOn", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour",

@@ -34,6 +34,8 @@ _ORDERS: tuple[Order, ...] = ("turn", "first", "kept", "kept")
 _ORDERS_OF_WEIGHTS: tuple[Order, ...] = ("turn", "turn", "first")
 #: Bytes that the copies of a block touch: from what stays in a cache to what does not stay in any.
 _TOUCHED = (5e5, 1.2e8)
+#: A network holds at least so many times the weights of one of its operators: heavy ones come from memory there.
+_WEIGHTS_OF_OTHERS = 8
 _BLOCK_S = 0.03
 #: Rates that every machine in use reaches, to tell beforehand how long a block may take.
 _SLOW_FLOP_PER_S, _SLOW_BYTE_PER_S = 1.5e11, 1e10
@@ -60,7 +62,7 @@ def asked(form: str, number: int, work: Workload, seed: int) -> Asked | None:
     except UsageError:
         return None
     generator = np.random.default_rng((seed, abs(number), len(form)))
-    touched = math.exp(generator.uniform(*np.log(_TOUCHED)))
+    touched = math.exp(generator.uniform(*np.log((min(_TOUCHED[1], max(_TOUCHED[0], _WEIGHTS_OF_OTHERS * size.weights)), _TOUCHED[1]))))
     orders = _ORDERS_OF_WEIGHTS if size.weights else _ORDERS
     order = orders[int(generator.integers(len(orders)))]
     own = size.weights + (size.inputs if order != "turn" else 0) + (size.results if order == "kept" else 0) + 64

@@ -1,0 +1,157 @@
+"""What a kernel runner is: it makes one configuration of a kernel callable, in the process in which it is asked.
+
+A runner is an entry point of group `ridgeline.runners`. It measures nothing and decides nothing: `attempts` builds, checks and times what it makes,
+in a worker process under limits, so that a crash or a hang is one failed trial. Expressions (launch sizes, shapes) are worked out before a job comes
+here: it holds plain values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core.space import Value
+
+__all__ = ["Argument", "BuildFailed", "Check", "Job", "Kernel", "RunFailed", "Runner", "filled"]
+
+Array = NDArray[Any]
+
+
+class Argument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One argument of a kernel.
+
+    Args:
+        name: as messages and checks call it.
+        dtype: of numpy.
+        shape: of an array; null for a scalar.
+        fill: what an array holds before the first run: `uniform` (0 to 1), `normal`, `index` (0, 1, 2, …), `zeros`; of a scalar its value.
+        seed: of random fills.
+        output: whether the kernel writes it, so that it is checked, and filled again before a run that is checked.
+    """
+
+    name: str
+    dtype: str = "float32"
+    shape: tuple[int, ...] | None = None
+    fill: Literal["uniform", "normal", "index", "zeros"] | float | int = "uniform"
+    seed: int = 0
+    output: bool = False
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a right result is: within `relative` × the largest magnitude of the reference, everywhere; NaN only where the reference has it.
+
+    Args:
+        reference: path of an `.npz` with an array for each output, by name; empty for no check of values (NaN and infinity are refused all the same).
+        relative: tolerance.
+    """
+
+    reference: str = ""
+    relative: float = 1e-4
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One configuration of a kernel, ready for its runner.
+
+    Args:
+        runner: name of the entry point.
+        values: name → value of constants and of the active parameters of this configuration.
+        options: of the runner, such as `source`, `function`, `flags`, `global_size`; plain values.
+        arguments: of the kernel, in order.
+        check: of its outputs.
+    """
+
+    runner: str
+    values: dict[str, Value] = {}
+    options: dict[str, Any] = {}
+    arguments: tuple[Argument, ...] = ()
+    check: Check = Check()
+
+
+class BuildFailed(Exception):  # noqa: N818 - an outcome that is recorded, not a fault of ours
+    """The configuration cannot be made callable; the text is the compiler's. `invalid`: refused by the compiler or device by its limits."""
+
+    def __init__(self, text: str, *, invalid: bool = False) -> None:
+        super().__init__(text)
+        self.invalid = invalid
+
+
+class RunFailed(Exception):  # noqa: N818
+    """The kernel said that it failed; the text is its own."""
+
+
+class Kernel(Protocol):
+    """A configuration that can be called."""
+
+    def run(self) -> float | None:
+        """Once, to its end. Seconds by the device's own clock where it has one; null where the caller's is as good.
+
+        Raises:
+            RunFailed: it says that it failed.
+        """
+
+    def outputs(self) -> Mapping[str, Array]:
+        """What the last run wrote, by name of the argument."""
+
+    def reset(self) -> None:
+        """Every argument as it was before the first run."""
+
+    def close(self) -> None:
+        """Give everything back; nothing of it is used again."""
+
+
+class Runner:
+    """Base of a runner. Register the class in group `ridgeline.runners`, named as `name`; it is made without arguments.
+
+    Attributes:
+        name: such as `c`, `opencl`.
+        options: name → what it is, of every option that a job may give.
+        parallel: whether several may be built at once beside each other.
+    """
+
+    name: str = ""
+    options: Mapping[str, str] = {}
+    parallel: bool = True
+
+    def missing(self) -> str:
+        """Why it cannot work here (the compiler or library that is not there, and the extra that brings it); empty where it can."""
+        return ""
+
+    def identity(self, job: Job) -> dict[str, str]:
+        """What a measured time depends on beside the values: digests of sources and inputs, flags, toolchain, driver and device with versions."""
+        raise NotImplementedError
+
+    def build(self, job: Job, folder: str) -> dict[str, str]:
+        """Compile what can be kept into the (empty) folder; files by role, to be loaded from there, maybe by another process. Nothing to compile: empty.
+
+        Raises:
+            BuildFailed: with the compiler's text.
+        """
+        return {}
+
+    def load(self, job: Job, built: Mapping[str, str]) -> Kernel:
+        """Callable from here on, its arguments filled.
+
+        Raises:
+            BuildFailed: the device refuses it.
+        """
+        raise NotImplementedError
+
+
+def filled(argument: Argument) -> Array:
+    """The array of an argument as it is before the first run; of a scalar one of no dimension."""
+    if argument.shape is None:
+        return np.array(argument.fill, argument.dtype)
+    generator, count = np.random.default_rng(argument.seed), int(np.prod(argument.shape, dtype=np.int64))
+    if argument.fill == "uniform":
+        made = generator.random(count)
+    elif argument.fill == "normal":
+        made = generator.standard_normal(count)
+    elif argument.fill == "index":
+        made = np.arange(count)
+    else:
+        made = np.full(count, 0.0 if argument.fill == "zeros" else argument.fill)
+    return np.ascontiguousarray(made.reshape(argument.shape).astype(argument.dtype))
