@@ -71,7 +71,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     check: Check = Check()
 
 
-class BuildFailed(Exception):  # noqa: N818 - an outcome that is recorded, not a fault of ours
+class BuildFailed(Exception):
     """The configuration cannot be made callable; the text is the compiler's. `invalid`: refused by the compiler or device by its limits."""
 
     def __init__(self, text: str, *, invalid: bool = False) -> None:
@@ -79,7 +79,7 @@ class BuildFailed(Exception):  # noqa: N818 - an outcome that is recorded, not a
         self.invalid = invalid
 
 
-class RunFailed(Exception):  # noqa: N818
+class RunFailed(Exception):
     """The kernel said that it failed; the text is its own."""
 
 
@@ -125,7 +125,7 @@ class Runner:
         raise NotImplementedError
 
     def build(self, job: Job, folder: str) -> dict[str, str]:
-        """Compile what can be kept into the (empty) folder; files by role, to be loaded from there, maybe by another process. Nothing to compile: empty.
+        """Compile what can be kept into the (empty) folder: files by role, to be loaded from there, maybe by another process; none if nothing is compiled.
 
         Raises:
             BuildFailed: with the compiler's text.
