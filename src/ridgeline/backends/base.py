@@ -125,7 +125,7 @@ class Runner:
         raise NotImplementedError
 
     def build(self, job: Job, folder: str) -> dict[str, str]:
-        """Compile what can be kept into the (empty) folder: files by role, to be loaded from there, maybe by another process; none if nothing is compiled.
+        """Compile what can be kept into the (empty) folder: files by role, to be loaded from there, maybe by another process; none without compiling.
 
         Raises:
             BuildFailed: with the compiler's text.
