@@ -45,11 +45,12 @@ def test_nothing_is_asked_that_takes_too_long() -> None:
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0 - 1e-17])
 def test_points_at_the_edges(value: float) -> None:
-    point = Point([value] * 8)
+    point = Point([value] * 10)
     assert 4 <= point.size(4, 4096) <= 4096
     assert point.pick("a", "b", "c") in "abc"
     assert point.width(1, 1024) >= 1
     assert point.blocked(16, 1536) % 16 == 0
+    assert 2 <= point.usual(2, 2048) <= 2048
 
 
 def softmax(rows: int, columns: int) -> Workload:

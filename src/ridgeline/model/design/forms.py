@@ -169,7 +169,8 @@ def _batch(point: Point) -> int:
 
 
 def _rows(point: Point) -> int:
-    return point.pick(1, 1, 1, point.size(1, 64), point.size(1, 64), point.size(32, 1536), point.size(32, 1536))
+    few, many = point.usual(1, 64), point.usual(32, 1536)
+    return point.pick(1, 1, 1, few, few, many, many)
 
 
 def _matmul(point: Point) -> Workload:
@@ -247,8 +248,8 @@ def _quantising(point: Point) -> Workload:
 
 
 def _transpose(point: Point) -> Workload:
-    axes, run = point.pick(2, 2, 2, 3), point.pick(1, 1, 1, point.size(1, 512))
-    rows, columns, outer = point.size(2, 2048), point.size(2, 2048), point.pick(1, point.size(1, 64))
+    axes, run = point.pick(2, 2, 2, 3), point.pick(1, 1, 1, point.usual(1, 512))
+    rows, columns, outer = point.usual(2, 2048), point.usual(2, 2048), point.pick(1, point.usual(1, 64))
     if axes == 3 and outer < 2:
         raise _ImpossibleError
     work = _work("copy", "Transpose", elements=rows * columns * run * outer, run=run, axes=axes, rows=rows, columns=columns)
@@ -295,7 +296,7 @@ def _gather(point: Point) -> Workload:
 
 
 def _grid(point: Point) -> tuple[int, int]:
-    rows, columns = point.size(1, 16_384), point.size(2, 16_384)
+    rows, columns = point.usual(1, 16_384), point.usual(2, 16_384)
     return (max(1, 3_000_000 // columns) if rows * columns > 3_000_000 else rows), columns
 
 
@@ -325,8 +326,8 @@ def _reduction(point: Point) -> Workload:
 
 def _strided_reduction(point: Point) -> Workload:
     """Over an axis that is not the last."""
-    name, inner, outer = point.pick("ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax"), point.size(2, 512), point.size(1, 1024)
-    columns = min(point.size(2, 4096), max(2, 3_000_000 // (inner * outer)))
+    name, inner, outer = point.pick("ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax"), point.usual(2, 512), point.usual(1, 1024)
+    columns = min(point.usual(2, 4096), max(2, 3_000_000 // (inner * outer)))
     return _work("reduction", name, rows=outer * inner, columns=columns, inner=inner)
 
 
