@@ -36,6 +36,14 @@ def test_nothing_writes_what_is_handed_in() -> None:
     assert (found.writers_s, found.writers_spread_s, found.order) == (0.0, 0.0, "turn")
 
 
+def test_what_is_swept_is_said_and_taken_off() -> None:
+    work = Workload(kind="gemm", variant="MatMul", sizes={"m": 64, "n": 256, "k": 256})
+    found = time_block(work, 4, "turn", 0.02, 1, 32_000_000)
+    assert found.swept_bytes == 32_000_000
+    assert (found.work.reuse_bytes or 0) > 32_000_000
+    assert found.writers_s > 0
+
+
 def test_a_call_is_also_made_as_users_make_it() -> None:
     """With arrays that are handed in, for blocks of operators that do nothing; of others only the operators are asked."""
     assert time_block(Workload(kind="call", sizes={"nodes": 2}), 1, "turn", 0.01, 1).run_s > 0

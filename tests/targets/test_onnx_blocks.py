@@ -118,6 +118,21 @@ def test_what_a_block_touches() -> None:
     assert set(near.feeds) == set(fresh.feeds) == set(kept.feeds) == {"operand0"}
 
 
+def test_a_sweep_comes_first_and_is_taken_off(tmp_path: Path) -> None:
+    """What is read before the block is touched between two executions, and is in what is measured beside; nothing else of the operator changes."""
+    work = Workload(kind="gemm", variant="MatMul", sizes={"m": 8, "n": 4, "k": 16})
+    for order in ORDERS:
+        plain, made = block(work, 3, order=order), block(work, 3, order=order, swept_bytes=2_000_000)
+        assert made.work.reuse_bytes == (plain.work.reuse_bytes or 0) + 2_000_000
+        assert (made.work.age_bytes, made.work.result_age_bytes) == (plain.work.age_bytes, plain.work.result_age_bytes)
+        assert made.feeds["swept"].nbytes == pytest.approx(2_000_000, rel=0.2)
+        for model in (made.model, made.writers):
+            read = {given.name: made.feeds[given.name] for given in onnx.load_from_string(model).graph.input}
+            assert ran(model, read, tmp_path)[0] == "swept"
+    unwritten = block(Workload(kind="call", sizes={"nodes": 2}), 2, swept_bytes=2_000_000)
+    assert ran(unwritten.writers, {"swept": unwritten.feeds["swept"]}, tmp_path) == ["swept"]
+
+
 def ran(model: bytes, feeds: dict[str, Any], folder: Path) -> list[str]:
     """Names of the nodes in the order in which onnxruntime ran them, without those that only see or free what others wrote."""
     options = onnxruntime.SessionOptions()

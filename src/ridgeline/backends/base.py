@@ -146,6 +146,7 @@ def filled(argument: Argument) -> Array:
     if argument.shape is None:
         return np.array(argument.fill, argument.dtype)
     generator, count = np.random.default_rng(argument.seed), int(np.prod(argument.shape, dtype=np.int64))
+    made: Array
     if argument.fill == "uniform":
         made = generator.random(count)
     elif argument.fill == "normal":

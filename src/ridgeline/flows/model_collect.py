@@ -97,7 +97,10 @@ def _fill(journal: Journal, executor: Executor, seconds: float, threads: int, sa
             if part_done() >= 1.0:
                 return
             waiting.append(each)
-            arguments = {"work": each.work, "copies": each.copies, "order": each.order, "budget_s": _BLOCK_BUDGET_S, "threads": threads}
+            arguments = {
+                "work": each.work, "copies": each.copies, "order": each.order, "budget_s": _BLOCK_BUDGET_S, "threads": threads,
+                "swept_bytes": each.swept_bytes,
+            }  # fmt: skip
             yield Piece("ridgeline.measurement.onnx_blocks:time_block", arguments)
 
     before = started

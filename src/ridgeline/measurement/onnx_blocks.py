@@ -51,6 +51,7 @@ class BlockTime(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         work: the operator, with the distances that it has in the block; order: of writing and freeing there.
         copies, idle: operators in the block, and further ones that do nothing.
+        swept_bytes: read before the first of them.
         least_s, lower_s, median_s, upper_s: minimum and quartiles of one call of the block.
         samples: calls.
         run_s: median of a call with arrays, as users make it, of a block of operators that do nothing; 0 of others: operands are bound.
@@ -65,6 +66,7 @@ class BlockTime(msgspec.Struct, frozen=True, kw_only=True):
     order: Order = "turn"
     copies: int
     idle: int
+    swept_bytes: int = 0
     least_s: float
     lower_s: float
     median_s: float
@@ -79,17 +81,17 @@ class BlockTime(msgspec.Struct, frozen=True, kw_only=True):
     quiet_flop_per_s: float
 
 
-def time_block(work: Workload, copies: int, order: Order, budget_s: float, threads: int) -> BlockTime:
+def time_block(work: Workload, copies: int, order: Order, budget_s: float, threads: int, swept_bytes: int = 0) -> BlockTime:
     """Build, warm and measure one block in this process.
 
     Args:
-        work, copies, order: of `targets.onnx_blocks.block`.
+        work, copies, order, swept_bytes: of `targets.onnx_blocks.block`.
         budget_s: of the measurement, without building; threads: of the session, 0 for the runtime's own choice.
 
     Raises:
         UsageError: no such operator. BackendUnavailable: onnx or onnxruntime is not installed.
     """
-    made = block(work, copies, order=order)
+    made = block(work, copies, order=order, swept_bytes=swept_bytes)
     before, near = _BESIDE.now_or_just_before()
     wall, waited = _calls(made.model, made.feeds, budget_s, threads)
     least, lower, median, upper = (float(value) for value in np.quantile(wall, (0.0, 0.25, 0.5, 0.75)))
@@ -101,8 +103,8 @@ def time_block(work: Workload, copies: int, order: Order, budget_s: float, threa
         begin, middle, end = (float(value) for value in np.quantile(beside, (0.25, 0.5, 0.75)))
     after, far = _BESIDE.now()
     return BlockTime(
-        work=made.work, order=order, copies=made.copies, idle=made.idle, least_s=least, lower_s=lower, median_s=median, upper_s=upper,
-        samples=len(wall), run_s=run_s, writers_s=middle, writers_spread_s=end - begin, core_to_core_s=(near + far) / 2,
+        work=made.work, order=order, copies=made.copies, idle=made.idle, swept_bytes=swept_bytes, least_s=least, lower_s=lower, median_s=median,
+        upper_s=upper, samples=len(wall), run_s=run_s, writers_s=middle, writers_spread_s=end - begin, core_to_core_s=(near + far) / 2,
         moved=max(near, far) > _MOVED * min(near, far), waited_share=waited, quiet_flop_per_s=min(before, after),
     )  # fmt: skip
 

@@ -27,6 +27,11 @@ _EVEN_PART = 0.6
 #: Workloads that are drawn at once where the model is unsure.
 _ROUND = 400
 _COPIES = (2, 64)
+#: Of operators with weights, the part before whose blocks more is read than caches hold, and how many bytes: in a network weights come from memory
+#: however few they are.
+_SWEPT_PART, _SWEPT = 0.5, (3.2e7, 9.6e7)
+#: Seconds that a swept block takes at slow rates at the least, for reading takes one or two milliseconds of its own; and what is enough.
+_SWEPT_BLOCK_S = (0.004, 0.012)
 #: Weights of one operator from which it is its own neighbour: no cache keeps them until the next call.
 _ALONE = 1e8
 #: Orders of writing and freeing: of operators without weights, and of those with weights, for which it counts where these come from.
@@ -51,6 +56,7 @@ class Asked(NamedTuple):
     work: Workload
     copies: int
     order: Order
+    swept_bytes: int = 0
 
 
 def asked(form: str, number: int, work: Workload, seed: int) -> Asked | None:
@@ -68,6 +74,10 @@ def asked(form: str, number: int, work: Workload, seed: int) -> Asked | None:
     own = size.weights + (size.inputs if order != "turn" else 0) + (size.results if order == "kept" else 0) + 64
     slow_s = float(demand(work.kind, work.sizes).flop) / _SLOW_FLOP_PER_S + (size.weights + size.inputs + size.results) / _SLOW_BYTE_PER_S
     least = _COPIES[0] if size.weights < _ALONE else 1
+    if size.weights and generator.random() < _SWEPT_PART:
+        copies = int(np.clip(round(_SWEPT_BLOCK_S[1] / slow_s), least, max(least, min(_COPIES[1], int(_TOUCHED[1] / own)))))
+        if copies * slow_s >= _SWEPT_BLOCK_S[0]:
+            return Asked(form, number, work, copies, order, int(math.exp(generator.uniform(*np.log(_SWEPT)))))
     most = max(least, min(_COPIES[1], int(_BLOCK_S / max(slow_s, 1e-9))))
     return Asked(form, number, work, int(np.clip(round(touched / own), least, most)), order)
 
@@ -119,7 +129,7 @@ def _again(rows: Sequence[Measured], since: int, peak_flop_per_s: float) -> Iter
         if noisy[place] and block is not None and block.work.kind != "call":
             work = Workload(kind=block.work.kind, sizes=block.work.sizes, variant=block.work.variant, layout=block.work.layout,
                             precision=block.work.precision, weight_precision=block.work.weight_precision)  # fmt: skip
-            yield Asked(rows[place].form, -(len(rows) + place + 1), work, block.copies, block.order)
+            yield Asked(rows[place].form, -(len(rows) + place + 1), work, block.copies, block.order, block.swept_bytes)
 
 
 def errors_left_out(rows: Sequence[Measured], peak_flop_per_s: float = 0.0) -> dict[str, list[tuple[Workload, float]]]:

@@ -60,5 +60,5 @@ class Point:
 
 def _digits(value: int, behind: int) -> int:
     """The nearest number of so many binary digits behind the first."""
-    step = 2 ** max(0, value.bit_length() - 1 - behind)
+    step = 1 << max(0, value.bit_length() - 1 - behind)
     return round(value / step) * step

@@ -39,8 +39,9 @@ class Block(NamedTuple):
     """Equal operators as a model, each behind operators that write its inputs.
 
     `model`: the ONNX file, to be run as it is: optimising would take nodes away. `writers`: the same without the operators, to be taken off; empty
-    where nothing is written. `feeds`: a value for each input. `copies`: operators in the block; `idle`: further ones, which do nothing and are not in
-    `writers`. `work`: the operator as it stands there, with what is touched between two executions and since its inputs were written.
+    where nothing is written and nothing swept. `feeds`: a value for each input. `copies`: operators in the block; `idle`: further ones, which do
+    nothing and are not in `writers`. `work`: the operator as it stands there, with what is touched between two executions and since its inputs were
+    written.
     """
 
     model: bytes
@@ -51,8 +52,11 @@ class Block(NamedTuple):
     work: Workload
 
 
-def block(work: Workload, copies: int, *, order: Order = "turn") -> Block:
+def block(work: Workload, copies: int, *, order: Order = "turn", swept_bytes: int = 0) -> Block:
     """So many of the operator, each with weights of its own, in an order of writing and freeing: what is touched between two of them follows from it.
+
+    Args:
+        swept_bytes: read before the first of them, by an operator that is in `writers` too: as much more is touched between two executions.
 
     Raises:
         UsageError: a workload that is no operator of onnxruntime, or sizes that do not go together.
@@ -62,16 +66,17 @@ def block(work: Workload, copies: int, *, order: Order = "turn") -> Block:
     ones = size.weights + size.inputs + size.results
     # What inputs are written from is the same for all; the next input is written where the last one was, unless more are there at once.
     inputs, results = (1 if order == "turn" else copies), (copies if order == "kept" else 1)
-    around = copies * size.weights + (1 + inputs) * size.inputs + results * size.results
+    around = copies * size.weights + (1 + inputs) * size.inputs + results * size.results + swept_bytes
     # Between the writing of an input and its use half of the other copies' are written, and half of the other operators run.
     age = ones + (copies - 1) / 2 * (size.inputs + ones) if order == "first" else ones
     # Memory is taken that was free again just before, unless none is within a call.
-    free = around if order == "kept" else ones + (size.inputs if order == "turn" else 0)
+    free = around - swept_bytes if order == "kept" else ones + (size.inputs if order == "turn" else 0)
     placed = msgspec.structs.replace(work, reuse_bytes=float(max(1, around)), age_bytes=float(max(1, age)), result_age_bytes=float(max(1, free)))
     # Of each kind of result the last one's shape is asked in addition where all are kept.
     idle = (copies + (order == "kept")) * len(node.results)
-    writers = model(node, copies, order=order, bare=True) if written(node) else b""
-    return Block(model(node, copies, order=order), writers, feeds(node), copies, idle, placed)
+    swept = swept_bytes > 0
+    writers = model(node, copies, order=order, bare=True, swept=swept) if swept or written(node) else b""
+    return Block(model(node, copies, order=order, swept=swept), writers, feeds(node, swept_bytes), copies, idle, placed)
 
 
 def size_of(work: Workload) -> Size:

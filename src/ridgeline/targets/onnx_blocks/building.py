@@ -25,25 +25,32 @@ __all__ = ["Order", "feeds", "model"]
 Order = Literal["turn", "first", "kept"]
 
 _OPSET = 17
+_SWEPT = "swept"
+#: Numbers in a row of what is read between two calls.
+_SWEPT_ROW = 65_536
+_HELD: list[NDArray[np.float32]] = []
 _IR_VERSION = 8
 
 
-def model(node: Node, copies: int, *, order: Order = "turn", bare: bool = False) -> bytes:
+def model(node: Node, copies: int, *, order: Order = "turn", bare: bool = False, swept: bool = False) -> bytes:
     """The ONNX file of so many of the node, each behind what writes its inputs.
 
     Args:
         order: in which they are written and freed.
         bare: only what writes the inputs, not the node itself.
+        swept: with an input of its own, which is read first, so that caches hold no weights of the call before.
     """
     from onnx import ModelProto, helper
 
-    nodes = _in_order(node, copies, order, bare)
+    nodes = [*([_sweep()] if swept else []), *_in_order(node, copies, order, bare)]
     named = {name for each in nodes for name in each.input}
     inputs = [
         helper.make_tensor_value_info(f"operand{place}", element_type(each.dtype), input_shape(node, place))
         for place, each in enumerate(node.operands) if each is not None and not each.kept and f"operand{place}" in named
     ]  # fmt: skip
-    end = helper.make_tensor_value_info(nodes[-1].output[0], element_type("int64"), None)
+    if swept:
+        inputs.append(helper.make_tensor_value_info(_SWEPT, element_type("float32"), None))
+    end = helper.make_tensor_value_info(nodes[-1].output[0], element_type("float32" if nodes[-1].name == _SWEPT else "int64"), None)
     domains = [helper.make_opsetid("", _OPSET), helper.make_opsetid(MICROSOFT, 1), helper.make_opsetid(BLOCKED, 1)]
     # Put where it belongs at once: what makes graphs and models of parts copies them, a hundred megabytes twice.
     made = ModelProto(ir_version=_IR_VERSION, opset_import=domains)
@@ -73,6 +80,13 @@ def _in_order(node: Node, copies: int, order: Order, bare: bool) -> list[Any]:
     return [each for three in zip(writes, runs, ends, strict=True) for part in three for each in part]
 
 
+def _sweep() -> Any:
+    """Reads all of its input, by all threads."""
+    from onnx import helper
+
+    return helper.make_node("ReduceMax", [_SWEPT], [f"{_SWEPT}_most"], name=_SWEPT, axes=[1], keepdims=0)
+
+
 def _run(node: Node, number: int) -> Any:
     from onnx import helper
 
@@ -98,7 +112,19 @@ def _kept(node: Node, copies: int) -> Iterator[tuple[str, NDArray[Any]]]:
                 yield _name(node, place, number), values(each, number)
 
 
-def feeds(node: Node) -> dict[str, NDArray[Any]]:
-    """A value for each input of the model."""
+def feeds(node: Node, swept_bytes: int = 0) -> dict[str, NDArray[Any]]:
+    """A value for each input of the model, with one of about so many bytes to be read first, if any."""
+    return {**_feeds(node), **({_SWEPT: _ones(swept_bytes)} if swept_bytes else {})}
+
+
+def _ones(size_bytes: int) -> NDArray[np.float32]:
+    """Of one array for all blocks, since making one takes longer than measuring a block; larger if it was too small."""
+    rows = max(1, size_bytes // (4 * _SWEPT_ROW))
+    if not _HELD or len(_HELD[0]) < rows:
+        _HELD[:] = [np.ones((rows, _SWEPT_ROW), np.float32)]
+    return _HELD[0][:rows]
+
+
+def _feeds(node: Node) -> dict[str, NDArray[Any]]:
     given = {place: each for place, each in enumerate(node.operands) if each is not None and not each.kept}
     return {f"operand{place}": np.reshape(values(each), input_shape(node, place)) for place, each in given.items()}
