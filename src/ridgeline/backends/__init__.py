@@ -1,1 +1,13 @@
-"""Kernel runners for tuning. Nothing lives here yet; the door is reserved by the design."""
+"""Kernel runners for tuning: what makes one configuration of a kernel callable, the compile cache, and one attempt at measuring it.
+
+A runner is an entry point of group `ridgeline.runners`. Which configurations are tried, and what a time is worth, is decided elsewhere.
+"""
+
+from .base import Argument, BuildFailed, Check, Job, Kernel, RunFailed, Runner, filled
+from .compiled import Built, CompileCache
+from .registry import Broken, find, ready, registry
+
+__all__ = [
+    "Argument", "Broken", "BuildFailed", "Built", "Check", "CompileCache", "Job", "Kernel", "RunFailed", "Runner", "filled", "find", "ready",
+    "registry",
+]  # fmt: skip

@@ -80,7 +80,11 @@ class BuildFailed(Exception):
 
 
 class RunFailed(Exception):
-    """The kernel said that it failed; the text is its own."""
+    """The kernel said that it failed; the text is its own. `crashed`: a process that it started was ended by a signal."""
+
+    def __init__(self, text: str, *, crashed: bool = False) -> None:
+        super().__init__(text)
+        self.crashed = crashed
 
 
 class Kernel(Protocol):

@@ -1,6 +1,6 @@
 """The one door for extensions: entry points in groups `ridgeline.KIND`, ours and a stranger's alike.
 
-Kinds: `readers`, `backends`, `devices`, `strategies`, `changes`, `rules`, `targets`, `displays`, `synchronisers`,
+Kinds: `readers`, `runners`, `devices`, `strategies`, `changes`, `rules`, `targets`, `displays`, `synchronisers`,
 `result_readers`, `latencies`. A plugin that does not load is a `PluginError` naming the distribution; one broken plugin never takes the others
 with it.
 """
@@ -17,7 +17,7 @@ from .errors import PluginError
 
 __all__ = ["KINDS", "found", "load", "names", "plugins", "sound", "take"]
 
-KINDS = ("readers", "backends", "devices", "strategies", "changes", "rules", "targets", "displays", "synchronisers", "result_readers", "latencies")
+KINDS = ("readers", "runners", "devices", "strategies", "changes", "rules", "targets", "displays", "synchronisers", "result_readers", "latencies")
 
 
 class _Point(msgspec.Struct, frozen=True):

@@ -21,17 +21,18 @@ _MARK = "-scratch-"
 
 
 @contextlib.contextmanager
-def scratch_folder(purpose: str) -> Iterator[Path]:
+def scratch_folder(purpose: str, parent: Path | None = None) -> Iterator[Path]:
     """A folder for the time of a `with`, readable by this user alone; what killed processes left is removed first.
 
     Args:
         purpose: one word for its name.
+        parent: the folder to make it in; that of temporary files if not given.
 
     Raises:
         OSError: no folder can be made.
     """
-    remove_abandoned()
-    folder, lock = _owned(purpose)
+    remove_abandoned(parent)
+    folder, lock = _owned(purpose, parent)
     try:
         yield folder
     finally:
@@ -63,10 +64,10 @@ def _remove_if_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-def _owned(purpose: str) -> tuple[Path, int]:
+def _owned(purpose: str, parent: Path | None) -> tuple[Path, int]:
     """A new folder and the descriptor that holds its lock."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{purpose}{_MARK}{os.getpid()}-"))
+        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{purpose}{_MARK}{os.getpid()}-", dir=parent))
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
