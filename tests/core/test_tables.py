@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ridgeline.core import Column, Graph, Links, Op, Tensor, Timeline, Track, UsageError
-from ridgeline.core.samples import Samples
+from ridgeline.core.samples import FLAG_GC, FLAG_PREEMPTED, FLAG_STOLEN, FLAG_THROTTLED, FLAG_WARMUP, Samples
 
 
 def samples(**change: object) -> Samples:
@@ -112,3 +112,16 @@ def test_a_graph_finds_its_tensors_or_says_which_are_missing() -> None:
     assert graph.tensor("x").shape == (1,)
     with pytest.raises(UsageError, match="y"):
         graph.tensor("y")
+
+
+def test_disturbed_samples_are_those_that_were_flagged_or_waited_for_a_cpu() -> None:
+    ones = Column([1.0, 1.0, 1.0, 1.0, 1.0, 1.0], "s")
+    taken = samples(
+        wall_s=ones,
+        start_s=ones,
+        process=Column([0] * 6, "count"),
+        inner=Column([1, 1, 1, 1, 1, 10], "count"),
+        flags=Column([0, FLAG_PREEMPTED, FLAG_STOLEN, FLAG_THROTTLED | FLAG_GC, FLAG_GC | FLAG_WARMUP, 0], "count"),
+        run_queue_s=Column([0.06, 0.0, 0.0, 0.0, 0.05, 0.06], "s"),
+    )
+    assert taken.disturbed().tolist() == [True, True, True, True, False, False]

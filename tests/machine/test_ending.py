@@ -66,3 +66,9 @@ def test_the_limit_on_cpu_time_is_told_from_memory(monkeypatch: pytest.MonkeyPat
     assert not cpu_limit_reached(0, 2.0)
     monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY,) * 2)
     assert not cpu_limit_reached(-signal.SIGKILL, 1e9)
+
+
+def test_how_a_process_ended_stays_with_the_error() -> None:
+    assert ended(-signal.SIGSEGV, tail="last").status == -signal.SIGSEGV
+    assert ended(3).status == 3
+    assert ended(3, tail="last").tail == "last"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import msgspec
 
 from .column import Column
 from .errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["FLAG_GC", "FLAG_PREEMPTED", "FLAG_STOLEN", "FLAG_THROTTLED", "FLAG_WARMUP", "Samples"]
 
@@ -16,6 +22,9 @@ FLAG_GC = 4
 FLAG_WARMUP = 8
 #: A call in a block of time in which a hypervisor took CPU time away.
 FLAG_STOLEN = 16
+_OUTSIDE = FLAG_PREEMPTED | FLAG_STOLEN | FLAG_THROTTLED
+#: A call that waited for a CPU for this part of its time is disturbed.
+_WAITED = 0.05
 
 
 class Samples(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +91,18 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
 
     def __len__(self) -> int:
         return len(self.wall_s)
+
+    def disturbed(self) -> NDArray[np.bool_]:
+        """Which samples something outside of the process held up, shape (n,): flagged as preempted, stolen or throttled, or more than a twentieth of
+        their time waiting for a CPU."""
+        import numpy as np
+
+        found: NDArray[Any] = np.zeros(len(self), np.bool_)
+        if self.flags is not None:
+            found |= (self.flags.values.astype(np.int64) & _OUTSIDE) != 0
+        if self.run_queue_s is not None:
+            found |= self.run_queue_s.values > _WAITED * self.wall_s.values * self.inner.values
+        return found
 
     def mean(self, name: str) -> float | None:
         """Mean of a column over all calls (weighting a sample by its inner iterations where the column is a sum), `None` if absent or empty."""

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import Benchmark, ProcessState, Samples, Steadiness
-from ridgeline.core.samples import FLAG_PREEMPTED, FLAG_STOLEN, FLAG_THROTTLED
+from ridgeline.core import Benchmark, ProcessState, Steadiness
 from ridgeline.core.units import format_quantity
 from ridgeline.stats import LEAST_STEADY, Level, levels, steady_start
 
@@ -25,9 +24,8 @@ __all__ = ["steadiness_of"]
 _LEAST = 2 * LEAST_STEADY
 #: One process in so many may not settle without the benchmark being called inconsistent.
 _ONE_IN = 10
-#: A call that waited for a CPU for this part of its time is disturbed; it is left out if at least this part of the calls of its process is left.
-_WAITED, _LEFT = 0.05, 0.5
-_OUTSIDE = FLAG_PREEMPTED | FLAG_STOLEN | FLAG_THROTTLED
+#: Calls that were disturbed are left out if at least this part of the calls of their process is left.
+_LEFT = 0.5
 
 
 def steadiness_of(bench: Benchmark) -> Steadiness:
@@ -37,7 +35,7 @@ def steadiness_of(bench: Benchmark) -> Steadiness:
         bench: calls of the warm-up among its samples.
     """
     samples, process = bench.samples, bench.samples.process.values
-    wall, disturbed = samples.wall_s.values, _disturbed(samples)
+    wall, disturbed = samples.wall_s.values, samples.disturbed()
     states = tuple(_state(int(index), wall[process == index], disturbed[process == index]) for index in np.unique(process))
     judged = [state for state in states if state.state != "too few calls"]
     if not judged:
@@ -57,16 +55,6 @@ def steadiness_of(bench: Benchmark) -> Steadiness:
         at = tuple(level.value for level in found)
         return Steadiness(state="inconsistent", processes=states, settled=len(settled), levels_s=at, because=f"{counts} settled, {_at(found)}")
     return Steadiness(state="steady", processes=states, settled=len(settled), because=f"{counts} settled at one level")
-
-
-def _disturbed(samples: Samples) -> NDArray[np.bool_]:
-    """Calls that something outside of the process held up, shape (n,)."""
-    found = np.zeros(len(samples), np.bool_)
-    if samples.flags is not None:
-        found |= (samples.flags.values.astype(np.int64) & _OUTSIDE) != 0
-    if samples.run_queue_s is not None:
-        found |= samples.run_queue_s.values > _WAITED * samples.wall_s.values * samples.inner.values
-    return found
 
 
 def _at(found: tuple[Level, ...]) -> str:

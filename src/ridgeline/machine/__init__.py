@@ -10,7 +10,7 @@ from .last_words import LIBRARIES, last_words, missing_in, shortened
 if TYPE_CHECKING:
     from .child import in_worker
     from .clock import ClockWatch, Watched, read_clock
-    from .ending import cpu_limit_reached, signal_name
+    from .ending import ProcessEnded, cpu_limit_reached, signal_name
     from .files import cache_directory, write_atomic, written_whole
     from .host import read_machine
     from .missing import missing_extra
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "child": "in_worker",
     "clock": "ClockWatch Watched read_clock",
-    "ending": "cpu_limit_reached signal_name",
+    "ending": "ProcessEnded cpu_limit_reached signal_name",
     "files": "cache_directory write_atomic written_whole",
     "host": "read_machine",
     "missing": "missing_extra",
@@ -38,7 +38,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "LIBRARIES", "ClockWatch", "Limits", "OneWorker", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached", "in_worker",
-    "last_words", "missing_extra", "missing_in", "origin_of", "process_tree", "read_clock", "read_machine", "scratch_folder", "shortened",
-    "signal_name", "software_versions", "thread_ids", "write_atomic", "written_whole",
+    "LIBRARIES", "ClockWatch", "Limits", "OneWorker", "ProcessEnded", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached",
+    "in_worker", "last_words", "missing_extra", "missing_in", "origin_of", "process_tree", "read_clock", "read_machine", "scratch_folder",
+    "shortened", "signal_name", "software_versions", "thread_ids", "write_atomic", "written_whole",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from ridgeline.core import RidgelineError, TargetFailed
 
 from .last_words import files_in, last_words
 
-__all__ = ["cpu_limit_reached", "crash_place", "ended", "not_started", "our_fault", "signal_name"]
+__all__ = ["ProcessEnded", "cpu_limit_reached", "crash_place", "ended", "not_started", "our_fault", "signal_name"]
 
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$')
 _REMEDIES = {
@@ -26,6 +26,18 @@ _REMEDIES = {
     signal.SIGXFSZ: "the limit on the size of files (ulimit -f) was reached: raise it",
     signal.SIGKILL: "most likely memory ran out and the system ended it: give it more memory or a smaller input",
 }
+
+
+class ProcessEnded(TargetFailed):
+    """A worker's process ended before it answered.
+
+    Attributes:
+        status: exit code, negative for a signal; null where it was ended since its time was up.
+        tail: what it printed last.
+    """
+
+    status: int | None = None
+    tail: str = ""
 
 
 def signal_name(number: int) -> str:
@@ -89,7 +101,7 @@ def not_started(status: int, tail: str, package: str, libraries: tuple[str, ...]
     return our_fault(f"a worker that ended with exit code {status} before it began: {last_words(tail)}")
 
 
-def ended(status: int, *, place: str = "", tail: str = "", memory_bytes: int | None = None) -> TargetFailed:
+def ended(status: int, *, place: str = "", tail: str = "", memory_bytes: int | None = None) -> ProcessEnded:
     """The error for a worker that ended before it answered.
 
     Args:
@@ -101,10 +113,16 @@ def ended(status: int, *, place: str = "", tail: str = "", memory_bytes: int | N
     said = f"; its last words: {last_words(tail)}" if tail.strip() else ""
     if status >= 0:
         found = f"it ended its process with exit code {status}{place}{said}"
-        return TargetFailed("a target that returns", found=found, remedy="return from the function instead of ending the process")
+        return _process_ended(found, "return from the function instead of ending the process", status, tail)
     remedy = _REMEDIES.get(signal.Signals(-status), "find out who sends the signal") if -status in set(signal.Signals) else "find out who sends it"
     if cpu_limit_reached(status):
         remedy = _REMEDIES[signal.SIGXCPU]
     elif memory_bytes is not None and -status in {signal.SIGABRT, signal.SIGSEGV, signal.SIGKILL, signal.SIGBUS}:
         remedy = f"its memory was limited to {memory_bytes} bytes: allow more, or {remedy}"
-    return TargetFailed("a target that returns", found=f"it was ended by {signal_name(-status)}{place}{said}", remedy=remedy)
+    return _process_ended(f"it was ended by {signal_name(-status)}{place}{said}", remedy, status, tail)
+
+
+def _process_ended(found: str, remedy: str, status: int, tail: str) -> ProcessEnded:
+    error = ProcessEnded("a target that returns", found=found, remedy=remedy)
+    error.status, error.tail = status, tail
+    return error

@@ -22,7 +22,7 @@ import msgspec
 from ridgeline.core import ReadError, RidgelineError, TargetFailed, UsageError
 from ridgeline.core.units import format_quantity
 
-from .ending import crash_place, ended, not_started
+from .ending import ProcessEnded, crash_place, ended, not_started
 from .last_words import LIBRARIES
 from .processes import end_all, process_tree, started
 from .protocol import Frames, Message, frame, message, rebuild, value_of
@@ -369,12 +369,14 @@ class Worker:
         busy = ""
         if cpu_before is not None and cpu_after is not None:
             busy = f", after {format_quantity(cpu_after - cpu_before, 's')} of CPU time"
-        self._why_ended = TargetFailed(
+        error = ProcessEnded(
             f"a target that returns within {format_quantity(limit_s, 's')}",
             found=f"still running{place}{busy}",
             remedy="allow more time, or give it less to do",
         )
-        raise self._why_ended
+        error.tail = self.output_tail
+        self._why_ended = error
+        raise error
 
     def _crash_dump(self) -> str:
         with contextlib.suppress(OSError):

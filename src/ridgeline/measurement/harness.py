@@ -21,7 +21,7 @@ from ridgeline.stats import noise_floor, steady_start
 from .medians import median_of
 from .thread_counters import CounterRows
 
-__all__ = ["GroundTruthResult", "Plan", "Warm", "measure", "warm_up"]
+__all__ = ["GroundTruthResult", "Plan", "Warm", "columns_of", "inner_calls", "measure", "timer_cost", "warm_up"]
 
 Call = Callable[[], Any]
 Synchronise = Callable[[Any], None]
@@ -99,10 +99,10 @@ def measure(
     def elapsed() -> float:
         return (clock() - started) / 1e9
 
-    timer_s = _timer_cost(clock)
+    timer_s = timer_cost(clock)
     warm = warm_up(call, synchronise, clock, plan.budget_s)
     typical_s = float(np.median(warm.seconds[-max(3, len(warm.seconds) // 3) :])) if warm.seconds else 0.0
-    inner = _inner(typical_s, timer_s)
+    inner = inner_calls(typical_s, timer_s)
     samples, sentinel_runs = _sample(call, synchronise, plan, inner, elapsed, clock, sentinel, report, keep, timer_s)
     batched = _batched(call, synchronise, clock, typical_s, min(1.0, plan.budget_s / 5)) if plan.batched else None
     wall = samples.wall_s.values
@@ -143,7 +143,7 @@ def warm_up(call: Call, synchronise: Synchronise | None, clock: Callable[[], int
     return Warm(seconds, None if len(seconds) < 2 * _WARMUP_LEAST else steady_start(np.asarray(seconds)) is not None)
 
 
-def _timer_cost(clock: Callable[[], int]) -> float:
+def timer_cost(clock: Callable[[], int]) -> float:
     """Seconds of one timer pair: the smallest of several runs of pairs back to back."""
     best = float("inf")
     for _ in range(5):
@@ -155,7 +155,7 @@ def _timer_cost(clock: Callable[[], int]) -> float:
     return best
 
 
-def _inner(typical_s: float, timer_s: float) -> int:
+def inner_calls(typical_s: float, timer_s: float) -> int:
     """Iterations inside one sample so that the timer stays under its part; 1 for anything longer than a few microseconds."""
     if typical_s <= 0 or timer_s / typical_s <= _TIMER_PART:
         return 1
@@ -199,11 +199,11 @@ def _sample(
             starts[count], walls[count], collected[count] = before, after - before, collections.count - gc_before
             count += 1
             if keep is not None and elapsed() >= next_keep:
-                keep(_columns(rows, starts[:count], walls[:count], collected[:count], inner, timer_s))
+                keep(columns_of(rows, starts[:count], walls[:count], collected[:count], inner, timer_s))
                 next_keep = elapsed() + plan.keep_every_s
             if report is not None and count % 16 == 0:
                 report("ground truth", min(1.0, max(count / plan.samples, elapsed() / plan.budget_s)))
-    return _columns(rows, starts[:count], walls[:count], collected[:count], inner, timer_s), sentinels
+    return columns_of(rows, starts[:count], walls[:count], collected[:count], inner, timer_s), sentinels
 
 
 def _return_to_target(call: Call, synchronise: Synchronise | None, plan: Plan, elapsed: Callable[[], float], count: int) -> None:
@@ -234,9 +234,17 @@ class _Collections:
             self.count += 1
 
 
-def _columns(
+def columns_of(
     rows: CounterRows, starts: np.ndarray[Any, Any], walls: np.ndarray[Any, Any], collected: np.ndarray[Any, Any], inner: int, timer_s: float
 ) -> Samples:
+    """Samples from two readings of the counters a sample.
+
+    Args:
+        starts, walls: in nanoseconds, shape (n,).
+        collected: garbage collections in each, shape (n,).
+        inner: calls of a sample.
+        timer_s: of a timer pair.
+    """
     deltas = rows.deltas()
 
     def seconds(name: str) -> Column | None:
