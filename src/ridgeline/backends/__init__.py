@@ -3,11 +3,12 @@
 A runner is an entry point of group `ridgeline.runners`. Which configurations are tried, and what a time is worth, is decided elsewhere.
 """
 
+from .attempts import Attempt, Phase, attempt, build, failed
 from .base import Argument, BuildFailed, Check, Job, Kernel, RunFailed, Runner, filled
 from .compiled import Built, CompileCache
 from .registry import Broken, find, ready, registry
 
 __all__ = [
-    "Argument", "Broken", "BuildFailed", "Built", "Check", "CompileCache", "Job", "Kernel", "RunFailed", "Runner", "filled", "find", "ready",
-    "registry",
+    "Argument", "Attempt", "Broken", "BuildFailed", "Built", "Check", "CompileCache", "Job", "Kernel", "Phase", "RunFailed", "Runner", "attempt",
+    "build", "failed", "filled", "find", "ready", "registry",
 ]  # fmt: skip

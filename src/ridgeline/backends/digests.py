@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import msgspec
 
 from .base import Job
 
-__all__ = ["digest", "digest_of_file", "digest_of_files", "inputs_of", "options_of"]
+__all__ = ["digest", "digest_of_file", "digest_of_source", "digest_of_sources", "inputs_of", "options_of"]
 
 #: An option that is no longer than this stands in an identity as it is, so that a difference can be read.
 _READABLE = 200
+_ABSENT = "absent"
 
 
 def digest(value: Any) -> str:
@@ -32,12 +34,27 @@ def digest_of_file(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:32]
     except OSError:
-        return "absent"
+        return _ABSENT
 
 
-def digest_of_files(paths: Iterable[Path]) -> str:
-    """Of what is in several files, whatever their order and wherever they lie."""
-    return digest(sorted({(path.name, digest_of_file(path)) for path in paths}))
+def digest_of_source(path: Path) -> str:
+    """As `digest_of_file`, of a file that is asked for again and again: it is read again when its size or its times have changed."""
+    try:
+        state = path.stat()
+    except OSError:
+        return _ABSENT
+    return _remembered(path, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(path: Path, *state: int) -> str:
+    return digest_of_file(path)
+
+
+def digest_of_sources(paths: Iterable[Path]) -> str:
+    """Of what is in several files, whatever their order and wherever they lie; empty of none."""
+    found = sorted({(path.name, digest_of_source(path)) for path in paths})
+    return digest(found) if found else ""
 
 
 def options_of(job: Job, paths: Collection[str] = ()) -> dict[str, str]:

@@ -1,0 +1,150 @@
+"""Timed runs of a kernel: warm, each sample kept, many runs in a sample where one is too short for the clock, and those that something outside held
+up known by the counters that the harness reads.
+
+Seconds are the kernel's own where it has a clock, else the wall's. What the times are worth is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ridgeline.core import Column
+from ridgeline.core.samples import FLAG_STOLEN, FLAG_THROTTLED
+from ridgeline.machine import thread_ids
+from ridgeline.machine.control import ThrottleWatch
+from ridgeline.machine.control.throttle import Why
+from ridgeline.measurement.harness import columns_of, inner_calls, timer_cost, warm_up
+from ridgeline.measurement.thread_counters import CounterRows, ready_threads_s
+
+from .base import Kernel
+
+__all__ = ["Timed", "first_run_s", "timed"]
+
+#: Seconds of warm-up: a run that takes longer was its own. Part of a second, so that it costs less than starting a worker.
+_WARM_S = 0.05
+#: `warm_up` takes at most this part of what it is given.
+_WARM_PART = 0.25
+#: A first run is slower than later ones; only beyond this many times what is too slow it is enough to tell.
+_COLD = 2.0
+_STOLEN: tuple[Why, ...] = ("stolen",)
+
+
+class Timed(NamedTuple):
+    """Seconds of each run, the indices of those that were disturbed, whether any was throttled, and whether it was given up."""
+
+    runs: tuple[float, ...]
+    disturbed: tuple[int, ...]
+    throttled: bool
+    given_up: bool
+
+
+def first_run_s(kernel: Kernel, slow_s: float | None) -> tuple[float, bool]:
+    """Seconds of the first run, and whether it is clearly slower than `slow_s`.
+
+    What only a first run pays (pages, threads, code) may be most of a short one: that is given a second chance by the caller, in `timed`.
+    """
+    seconds = _Clock(kernel).run(1)
+    return seconds, slow_s is not None and seconds > max(_COLD * slow_s, _WARM_S)
+
+
+def timed(kernel: Kernel, runs: int, *, first_s: float, slow_s: float | None = None, within: Callable[[int], None] = lambda inner: None) -> Timed:
+    """Warm up, then time.
+
+    Args:
+        runs: samples wanted, ≥ 1.
+        first_s: of the run before.
+        slow_s: as soon as every sample so far took longer, no further one is made.
+        within: told before each stretch of runs how many there are, to limit their time.
+    """
+    clock, timer_s = _Clock(kernel), timer_cost(time.perf_counter_ns)
+    typical_s = first_s if first_s > _WARM_S else _warmed_s(clock, within)
+    inner = inner_calls(typical_s, timer_s)
+    taken = _Taken(runs)
+    with ThrottleWatch() as watch:
+        watch.look(time.perf_counter())
+        while len(taken.seconds) < runs and not _slow(taken.seconds, slow_s):
+            within(inner)
+            taken.take(clock, inner)
+            watch.look(time.perf_counter())
+    disturbed, throttled = taken.judged(watch, inner, timer_s)
+    return Timed(tuple(taken.seconds), tuple(int(index) for index in np.flatnonzero(disturbed)), throttled, _slow(taken.seconds, slow_s))
+
+
+class _Taken:
+    """Samples, with what the kernel counted beside them."""
+
+    def __init__(self, capacity: int) -> None:
+        self.seconds: list[float] = []
+        self._rows = CounterRows(2 * capacity)
+        self._starts, self._walls, self._queue_s = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.zeros(capacity)
+        self._several = len(thread_ids(os.getpid())) > 1
+
+    def take(self, clock: _Clock, inner: int) -> None:
+        """One more sample of `inner` runs."""
+        index = len(self.seconds)
+        # The calling thread's own delay is among its counters; a kernel of several threads waits for the last of them.
+        queue_s = ready_threads_s() if self._several else 0.0
+        self._rows.read()
+        before = time.perf_counter_ns()
+        self.seconds.append(clock.run(inner))
+        after = time.perf_counter_ns()
+        self._rows.read()
+        self._starts[index], self._walls[index] = before, after - before
+        self._queue_s[index] = ready_threads_s() - queue_s if self._several else 0.0
+
+    def judged(self, watch: ThrottleWatch, inner: int, timer_s: float) -> tuple[NDArray[np.bool_], bool]:
+        """Which samples were disturbed, shape (n,), and whether any was throttled."""
+        count = len(self.seconds)
+        starts, walls = self._starts[:count], self._walls[:count]
+        samples = columns_of(self._rows, starts, walls, np.zeros(count, np.int64), inner, timer_s)
+        throttled = watch.marked(starts / 1e9, (starts + walls) / 1e9)
+        stolen = watch.marked(starts / 1e9, (starts + walls) / 1e9, _STOLEN)
+        flags = (0 if samples.flags is None else samples.flags.values) | FLAG_THROTTLED * throttled | FLAG_STOLEN * stolen
+        own = 0.0 if samples.run_queue_s is None else samples.run_queue_s.values
+        queue = Column(np.maximum(own, self._queue_s[:count]), "s")
+        held_up = msgspec.structs.replace(samples, flags=Column(flags.astype(np.int32), "count"), run_queue_s=queue)
+        return held_up.disturbed(), bool(throttled.any())
+
+
+class _Clock:
+    """Runs a kernel and takes the time."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._run = kernel.run
+        #: Seconds of a run, of each stretch so far.
+        self.taken: list[float] = []
+
+    def run(self, count: int) -> float:
+        """Seconds of one of `count` runs in a row."""
+        run = self._run
+        before = time.perf_counter_ns()
+        if count == 1:
+            own = run()
+        else:
+            own = 0.0
+            for _ in range(count):
+                one = run()
+                own = None if one is None or own is None else own + one
+        wall = (time.perf_counter_ns() - before) / 1e9
+        seconds = (wall if own is None else own) / count
+        self.taken.append(seconds)
+        return seconds
+
+
+def _warmed_s(clock: _Clock, within: Callable[[int], None]) -> float:
+    """Run until it is steady, or the time is up; seconds of a run at its end."""
+    within(1)
+    clock.taken.clear()
+    warm_up(lambda: clock.run(1), None, time.perf_counter_ns, _WARM_S / _WARM_PART)
+    return float(np.median(clock.taken[-max(3, len(clock.taken) // 3) :]))
+
+
+def _slow(seconds: list[float], slow_s: float | None) -> bool:
+    return slow_s is not None and bool(seconds) and min(seconds) > slow_s

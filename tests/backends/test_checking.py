@@ -1,0 +1,137 @@
+"""What is a right result: shape, dtype, numbers, tolerance, and the first thing that is wrong in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ridgeline.backends import Argument, Check, Job
+from ridgeline.backends.checking import what_is_wrong
+from ridgeline.core import ReadError
+
+NAN, INF = float("nan"), float("inf")
+RIGHT = np.array([[1.0, -4.0], [0.5, 2.0]], np.float32)
+
+
+def job_of(dtype="float32", shape=(2, 2), **check):
+    arguments = (Argument(name="a", shape=(2,)), Argument(name="c", dtype=dtype, shape=shape, output=True))
+    return Job(runner="fake", arguments=arguments, check=Check(**check))
+
+
+@pytest.fixture
+def reference(tmp_path):
+    path = tmp_path / "right.npz"
+    np.savez(path, c=RIGHT)
+    return str(path)
+
+
+def changed(value, at=(1, 0)):
+    array = RIGHT.copy()
+    array[at] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (RIGHT, ""),
+        (changed(0.5 + 3.9e-4), ""),
+        (changed(0.5 + 4.2e-4), "[1, 0]"),
+        (changed(0.7), "0.7 at [1, 0] instead of 0.5, 5.0e-02 of its largest value; 1 of 4 values"),
+        (changed(NAN), "nan at [1, 0] instead of 0.5"),
+        (changed(INF), "inf at [1, 0]"),
+        (np.zeros((2, 2), np.float32), "4 of 4"),
+        (RIGHT.ravel(), "shape (4,) instead of (2, 2)"),
+        (RIGHT.astype(np.float64), "float64 instead of float32"),
+    ],
+)
+def test_against_a_reference(reference, found, words):
+    said = what_is_wrong(job_of(reference=reference), {"c": found})
+    assert words in said
+    assert bool(said) is bool(words)
+    assert "\n" not in said
+
+
+def test_what_the_reference_has_may_be_there_and_nothing_else(tmp_path):
+    right = np.array([NAN, INF, -INF, 1.0], np.float32)
+    np.savez(tmp_path / "odd.npz", c=right)
+    job = job_of(shape=(4,), reference=str(tmp_path / "odd.npz"))
+    assert what_is_wrong(job, {"c": right}) == ""
+    assert what_is_wrong(job, {"c": np.array([NAN, INF, -INF, 1.00001], np.float32)}) == ""
+    for wrong in ([1, INF, -INF, 1], [NAN, -INF, -INF, 1], [NAN, 1, -INF, 1], [NAN, INF, -INF, NAN], [INF, INF, -INF, 1]):
+        assert what_is_wrong(job, {"c": np.array(wrong, np.float32)}), wrong
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+def test_without_a_reference_values_must_be_numbers(value):
+    assert what_is_wrong(job_of(), {"c": RIGHT}) == ""
+    assert "at [1, 0], 1 of 4" in what_is_wrong(job_of(), {"c": changed(value)})
+
+
+def test_whole_numbers_and_zeros(tmp_path):
+    np.savez(tmp_path / "w.npz", c=np.array([0, 0], np.int32))
+    job = job_of("int32", (2,), reference=str(tmp_path / "w.npz"))
+    assert what_is_wrong(job, {"c": np.array([0, 0], np.int32)}) == ""
+    assert "where all is zero" in what_is_wrong(job, {"c": np.array([0, 1], np.int32)})
+    assert what_is_wrong(job_of("int32", (2,)), {"c": np.array([5, 6], np.int32)}) == ""
+
+
+def test_an_output_that_is_not_there(reference):
+    assert "no output c" in what_is_wrong(job_of(reference=reference), {})
+    assert what_is_wrong(Job(runner="fake"), {}) == ""
+
+
+def test_a_reference_that_cannot_be_used_is_an_error_of_the_user(tmp_path, reference):
+    for name, data in (("absent.npz", None), ("torn.npz", Path(reference).read_bytes()[:50]), ("text.npz", b"text"), ("empty.npz", b"")):
+        if data is not None:
+            (tmp_path / name).write_bytes(data)
+        with pytest.raises(ReadError, match=name):
+            what_is_wrong(job_of(reference=str(tmp_path / name)), {"c": RIGHT})
+    np.save(tmp_path / "one.npy", RIGHT)
+    with pytest.raises(ReadError):
+        what_is_wrong(job_of(reference=str(tmp_path / "one.npy")), {"c": RIGHT})
+    np.savez(tmp_path / "others.npz", d=RIGHT)
+    with pytest.raises(ReadError, match="'c'"):
+        what_is_wrong(job_of(reference=str(tmp_path / "others.npz")), {"c": RIGHT})
+    np.savez(tmp_path / "objects.npz", c=np.array([{}], object))
+    with pytest.raises(ReadError):
+        what_is_wrong(job_of(reference=str(tmp_path / "objects.npz")), {"c": RIGHT})
+
+
+def test_a_reference_that_was_written_anew_is_read_anew(tmp_path):
+    path = tmp_path / "right.npz"
+    np.savez(path, c=RIGHT)
+    assert what_is_wrong(job_of(reference=str(path)), {"c": RIGHT}) == ""
+    np.savez_compressed(path, c=RIGHT + 1)
+    assert what_is_wrong(job_of(reference=str(path)), {"c": RIGHT})
+
+
+def test_a_reference_of_another_shape_is_said(tmp_path):
+    np.savez(tmp_path / "flat.npz", c=RIGHT.ravel())
+    assert "of the reference" in what_is_wrong(job_of(reference=str(tmp_path / "flat.npz")), {"c": RIGHT})
+
+
+def test_a_scalar_output(tmp_path):
+    np.savez(tmp_path / "s.npz", c=np.float64(2))
+    job = msgspec.structs.replace(job_of("float64", None), check=Check(reference=str(tmp_path / "s.npz")))
+    assert what_is_wrong(job, {"c": np.array(2.0)}) == ""
+    assert what_is_wrong(job, {"c": np.array(2.1)})
+
+
+@given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=20), st.floats(1e-6, 0.5), st.data())
+@settings(max_examples=60, deadline=None)
+def test_the_tolerance_is_one_of_the_largest_value(tmp_path_factory, values, relative, data):
+    right = np.array(values, np.float64)
+    path = tmp_path_factory.mktemp("r") / "r.npz"
+    np.savez(path, c=right)
+    job = job_of("float64", (len(values),), reference=str(path), relative=relative)
+    index, part = data.draw(st.integers(0, len(values) - 1)), data.draw(st.floats(0.0, 2.0).filter(lambda part: abs(part - 1) > 1e-3))
+    found = right.copy()
+    found[index] += part * relative * np.abs(right).max()
+    moved = np.abs(found - right).max() > relative * np.abs(right).max()
+    assert bool(what_is_wrong(job, {"c": found})) is bool(moved)
