@@ -1,0 +1,43 @@
+"""What a time on this host depends on beside the job: the processor, and variables of the environment, as texts for identities."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+
+from ridgeline.machine import read_machine
+
+__all__ = ["environment", "processor", "versions"]
+
+#: What decides how threads and memory of any program behave.
+_ANY = r"LD_LIBRARY_PATH|LD_PRELOAD|GLIBC_TUNABLES|(OMP|GOMP|KMP|MALLOC|MKL|OPENBLAS)_\w+"
+
+
+@lru_cache(maxsize=1)
+def processor() -> str:
+    """What `-march=native` goes by, and how many of it there are."""
+    machine = read_machine()
+    return f"{machine.cpu_model}, {machine.architecture}, {machine.cpus_online} CPUs, {' '.join(machine.isa)}"
+
+
+def environment(more: str = "") -> str:
+    """Variables that are set, with their values.
+
+    Args:
+        more: regular expression of names, beside those that change any program.
+    """
+    wanted = re.compile(f"{_ANY}|{more}" if more else _ANY)
+    return " ".join(f"{name}={value}" for name, value in sorted(os.environ.items()) if wanted.fullmatch(name))
+
+
+def versions(*packages: str) -> str:
+    """Packages with their versions, those that are installed."""
+    found = []
+    for name in packages:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)
