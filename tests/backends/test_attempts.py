@@ -102,9 +102,9 @@ def test_the_first_run_and_warm_up_are_not_among_the_runs(cache):
 
 
 def test_what_is_clearly_slower_is_given_up_after_one_run(cache):
-    runner, made = scripted(9.0)
+    runner, made = scripted(11.0)
     found = attempt(JOB, runs=7, best_s=1.0, slower=2.0, cache=cache, runner=runner)
-    assert found.runs == (9.0,)
+    assert found.runs == (11.0,)
     assert found.flags[0] == "given-up"
     assert found.failure is None
     assert len(made) == 1
@@ -118,11 +118,16 @@ def test_a_first_run_that_is_slow_for_being_the_first_is_not_held_against_it(cac
     assert len(attempt(JOB, runs=5, best_s=0.001, slower=2.0, cache=cache, runner=short).runs) == 5
 
 
-def test_a_slow_one_is_given_up_after_the_first_sample_and_one_that_was_fast_once_is_not(cache):
-    runner, _ = scripted(3.0)
+def test_a_slow_one_is_given_up_after_two_runs_and_one_that_was_fast_once_is_not(cache):
+    runner, made = scripted(3.0)
     found = attempt(JOB, runs=7, best_s=1.0, slower=2.0, cache=cache, runner=runner)
     assert found.runs == (3.0,)
+    assert len(made) == 2
     assert "given-up" in found.flags
+    short, _ = scripted(0.003)
+    assert attempt(JOB, runs=7, best_s=0.001, slower=2.0, cache=cache, runner=short).runs == (0.003,) * 2
+    held_up, _ = scripted(1.0, 9.0, 1.0)
+    assert len(attempt(JOB, runs=7, best_s=1.0, slower=2.0, cache=cache, runner=held_up).runs) == 7
     mixed, _ = scripted(1.0, 1.0, 9.0)
     assert len(attempt(JOB, runs=7, best_s=1.0, slower=2.0, cache=cache, runner=mixed).runs) == 7
 

@@ -92,7 +92,8 @@ def attempt(
 
     Args:
         runs: timed runs wanted, ≥ 1.
-        best_s: seconds of the best so far; a configuration that takes more than `slower` × that is given up, with the runs that were made.
+        best_s: seconds of the best so far; a configuration that takes more than `slower` × that in two runs, or far more in the first, is given up,
+            with the runs that were made.
         cache: folder of the compile cache, this user's own if empty.
         build_limit_s, run_limit_s: seconds for building and loading, and for one run, after which the worker ends by SIGALRM, whatever native code
             is doing; none if null, and none outside of a worker.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ridgeline.core import BackendUnavailable, PluginError, plugins
@@ -26,11 +27,17 @@ def find(name: str) -> Runner:
     Raises:
         PluginError: there is none, it does not load, or it is no runner.
     """
-    made: Any = plugins.load("runners", name)()
+    made: Any = _loaded(name)()
     if not isinstance(made, Runner) or made.name != name:
         found = f"{type(made).__name__} named {getattr(made, 'name', None)!r}"
         raise PluginError(f"a runner named {name!r}", found=found, remedy="update or remove the package that brings it")
     return made
+
+
+@lru_cache
+def _loaded(name: str) -> Any:
+    """A worker asks for the same one again and again, and looking through the environment takes longer than a short kernel."""
+    return plugins.load("runners", name)
 
 
 def ready(name: str) -> Runner:

@@ -31,8 +31,10 @@ __all__ = ["Timed", "first_run_s", "timed"]
 _WARM_S = 0.05
 #: `warm_up` takes at most this part of what it is given.
 _WARM_PART = 0.25
-#: A first run is slower than later ones; only beyond this many times what is too slow it is enough to tell.
-_COLD = 2.0
+#: A first run is slower than later ones, and any run may be held up: only beyond this many times what is too slow one is enough to tell.
+_CLEARLY = 5.0
+#: Reading counters leaves caches behind that are not the kernel's any more: a run that is shorter has one more before each sample, as in the harness.
+_SHORT_S = 1e-3
 _STOLEN: tuple[Why, ...] = ("stolen",)
 
 
@@ -51,7 +53,7 @@ def first_run_s(kernel: Kernel, slow_s: float | None) -> tuple[float, bool]:
     What only a first run pays (pages, threads, code) may be most of a short one: that is given a second chance by the caller, in `timed`.
     """
     seconds = _Clock(kernel).run(1)
-    return seconds, slow_s is not None and seconds > max(_COLD * slow_s, _WARM_S)
+    return seconds, slow_s is not None and seconds > max(_CLEARLY * slow_s, _WARM_S)
 
 
 def timed(kernel: Kernel, runs: int, *, first_s: float, slow_s: float | None = None, within: Callable[[int], None] = lambda inner: None) -> Timed:
@@ -60,21 +62,23 @@ def timed(kernel: Kernel, runs: int, *, first_s: float, slow_s: float | None = N
     Args:
         runs: samples wanted, ≥ 1.
         first_s: of the run before.
-        slow_s: as soon as every sample so far took longer, no further one is made.
+        slow_s: as soon as two runs in a row took longer, the first one of a long kernel counted, no further one is made.
         within: told before each stretch of runs how many there are, to limit their time.
     """
     clock, timer_s = _Clock(kernel), timer_cost(time.perf_counter_ns)
     typical_s = first_s if first_s > _WARM_S else _warmed_s(clock, within)
     inner = inner_calls(typical_s, timer_s)
-    taken = _Taken(runs)
+    taken, witnesses = _Taken(runs), 1 if slow_s is not None and first_s > max(slow_s, _WARM_S) else 2
     with ThrottleWatch() as watch:
         watch.look(time.perf_counter())
-        while len(taken.seconds) < runs and not _slow(taken.seconds, slow_s):
+        while len(taken.seconds) < runs and not _slow(taken.seconds, slow_s, witnesses):
             within(inner)
+            if typical_s < _SHORT_S:
+                clock.run(1)
             taken.take(clock, inner)
             watch.look(time.perf_counter())
     disturbed, throttled = taken.judged(watch, inner, timer_s)
-    return Timed(tuple(taken.seconds), tuple(int(index) for index in np.flatnonzero(disturbed)), throttled, _slow(taken.seconds, slow_s))
+    return Timed(tuple(taken.seconds), tuple(int(index) for index in np.flatnonzero(disturbed)), throttled, _slow(taken.seconds, slow_s, witnesses))
 
 
 class _Taken:
@@ -146,5 +150,5 @@ def _warmed_s(clock: _Clock, within: Callable[[int], None]) -> float:
     return float(np.median(clock.taken[-max(3, len(clock.taken) // 3) :]))
 
 
-def _slow(seconds: list[float], slow_s: float | None) -> bool:
-    return slow_s is not None and bool(seconds) and min(seconds) > slow_s
+def _slow(seconds: list[float], slow_s: float | None, witnesses: int) -> bool:
+    return slow_s is not None and len(seconds) >= witnesses and min(seconds) > slow_s
