@@ -59,7 +59,7 @@ def in_a_worker(worker, folder, how):
     ("how", "failure", "words"),
     [
         (1, "crash", "SIGSEGV"),
-        (2, "timeout", "allowed"),
+        (2, "timeout", "SIGALRM"),
         (3, "run", "returned 12"),
         (4, "crash", "SIGABRT"),
         (5, "crash", "exit code 0"),
