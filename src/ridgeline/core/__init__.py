@@ -160,7 +160,7 @@ _HOMES = {
     "samples": "Samples",
     "series": "Better LeftOut Series SeriesSet",
     "site": "Site",
-    "space": "Evaluate Parameter ParameterKind Space Trial",
+    "space": "Evaluate Failure Parameter ParameterKind Space Trial",
     "stacks": "Frame FrameChange Stacks",
     "stages": "Stage StageLine StageTable",
     "target_info": "TargetInfo",
