@@ -6,7 +6,7 @@ for. Which values and constraints there may be is decided in `parameters` and `e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ridgeline.core import Space, UsageError
 
 from .parameters import INACTIVE, domains_of, read_constraints
-from .states import Layer, states
+from .states import Layer, listed_states, states
 
 __all__ = ["Configurations"]
 
@@ -29,22 +29,29 @@ class Configurations:
 
     Args:
         space: parameters and constraints.
+        listed: these configurations alone, as of a recording, whatever the constraints say of them.
 
     Raises:
-        UsageError: a parameter or constraint that is none. OutOfRange: constraints too entangled to be counted.
+        UsageError: a parameter or constraint that is none, or a listed configuration that the parameters have not.
+        OutOfRange: constraints too entangled to be counted.
     """
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, listed: Iterable[Mapping[str, Any]] | None = None) -> None:
         self.space = space
         self.names = tuple(each.name for each in space.parameters)
         self._domains = domains_of(space)
         #: Values of each parameter in order; `INACTIVE` stands last where it may be so.
         self.values: tuple[tuple[Any, ...], ...] = tuple(each.listed for each in self._domains)
         expressions, roots = read_constraints(space, self._domains)
-        found = states(expressions, roots, [each.array for each in self._domains])
+        if listed is None:
+            found = states(expressions, roots, [each.array for each in self._domains])
+        else:
+            found = listed_states(np.array([self.row(each) for each in listed], np.int64).reshape(-1, len(self.names)))
         self._layers, self._count = found.layers, found.configurations
         #: Of each constraint of the space: cases in which it has no value, such as a division by zero, which do not satisfy it.
         self.without_value = found.without_value[: len(space.constraints)]
+        #: Whether the values of each parameter stand in an order.
+        self.ordered: tuple[bool, ...] = tuple(each.ordered for each in self._domains)
         self.sizes = np.array([len(each) for each in self.values], np.int64)
 
     @property

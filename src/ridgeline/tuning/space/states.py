@@ -63,6 +63,23 @@ class States(NamedTuple):
     without_value: tuple[int, ...]
 
 
+def listed_states(rows: Ints) -> States:
+    """The graph of these configurations alone, (n, parameters): its states are their beginnings."""
+    rows = np.unique(rows, axis=0)
+    layers, fresh = [], np.zeros(len(rows), bool)
+    fresh[:1] = True
+    begin = np.flatnonzero(fresh)
+    for parameter in range(rows.shape[1]):
+        fresh[1:] |= rows[1:, parameter] != rows[:-1, parameter]
+        edge = np.flatnonzero(fresh)
+        first = np.append(np.searchsorted(edge, begin), len(edge))
+        behind = np.arange(len(edge)) if parameter < rows.shape[1] - 1 else np.zeros(len(edge), np.int64)
+        before = edge - np.repeat(begin, np.diff(first))
+        layers.append(Layer(parameter, first, rows[edge, parameter], behind, before, np.diff(np.append(begin, len(rows)))))
+        begin = edge
+    return States(tuple(layers), len(rows), ())
+
+
 def states(expressions: Expressions, roots: Sequence[int], domains: Sequence[Values]) -> States:
     """The graph of a space.
 

@@ -1,0 +1,58 @@
+"""A first guess from what was recorded elsewhere: the same kernel on another device, of another size, or an earlier state of its source.
+
+What was recorded is taken as it is; what lies between is interpolated. Recordings of several devices are averaged, each about its own middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..space import Configurations
+from .surrogate import Surrogate, distances
+
+__all__ = ["Guess", "recorded_guess"]
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+#: ln(value) of configurations, (n, parameters) → (n,), up to a constant.
+Guess = Callable[[Rows], Floats]
+#: Of a recording, the best and as many others from which what lies between is interpolated.
+_HELD = 128
+#: Configurations that failed count as this quantile of those that ran.
+_FAILED = 0.95
+
+
+def recorded_guess(space: Configurations, recordings: Sequence[tuple[Rows, Floats]], seed: int = 0) -> Guess:
+    """The guess of recordings, each of rows of this space, (n, parameters), and values, (n,), NaN for failures; at least one that ran in each."""
+    parts = [_part(space, rows, np.asarray(values, np.float64), seed) for rows, values in recordings]
+
+    def guess(rows: Rows) -> Floats:
+        return np.asarray(np.mean([part(rows) for part in parts], axis=0), np.float64)
+
+    return guess
+
+
+def _part(space: Configurations, rows: Rows, values: Floats, seed: int) -> Guess:
+    ran = ~np.isnan(values)
+    logs = np.where(ran, np.log(np.where(ran, values, 1.0)), np.quantile(np.log(values[ran]), _FAILED))
+    logs = logs - np.median(logs)
+    known = dict(zip(space.numbers(rows).tolist(), logs.tolist(), strict=True))
+    order = np.argsort(logs, kind="stable")
+    others = np.random.default_rng(seed).permutation(order[_HELD:])[:_HELD]
+    held = np.concatenate((order[:_HELD], others))
+    centre, scale = float(logs[held].mean()), float(logs[held].std()) + 1e-6
+
+    def guess(asked: Rows) -> Floats:
+        numbers = space.numbers(asked).tolist()
+        found = np.array([known.get(number, np.nan) for number in numbers])
+        missing = np.isnan(found)
+        if missing.any():
+            surrogate = Surrogate(distances(space), asked[missing])
+            surrogate.learn(rows[held], (logs[held] - centre) / scale)
+            found[missing] = centre + scale * surrogate.believed()[0]
+        return found
+
+    return guess

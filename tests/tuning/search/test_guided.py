@@ -1,0 +1,92 @@
+"""The default search on spaces of which everything is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ridgeline.core import Space
+from ridgeline.tuning.search.guided import Guided
+from ridgeline.tuning.search.plain import Random
+from ridgeline.tuning.search.testing import fake_space, fake_values
+from ridgeline.tuning.search.transfer import recorded_guess
+from ridgeline.tuning.space import Configurations, categorical, integer
+
+
+def large() -> Configurations:
+    parameters = (*(integer(f"n{place}", 1, 8) for place in range(4)), categorical("how", tuple("abcde")))
+    return Configurations(Space(parameters=parameters, constraints=("n0 * n1 <= 40",)))
+
+
+def seconds(space: Configurations, rows: np.ndarray) -> np.ndarray:
+    """A valley along two numbers together, and one name that is much better than the others."""
+    numbers = rows[:, :4] + 1.0
+    off = np.abs(numbers[:, 0] - 4) + np.abs(numbers[:, 1] * numbers[:, 2] - 12) / 4 + 0.3 * np.abs(numbers[:, 3] - 6)
+    return 1e-3 * np.exp(0.3 * off) * np.array([3.0, 2.0, 1.0, 2.5, 4.0])[rows[:, 4]]
+
+
+def reached(search: Guided | Random, trials: int) -> list[float]:
+    """The best after each trial ÷ the best of all."""
+    space, found = search.space, []
+    best = seconds(space, space.at(np.arange(space.count))).min()
+    for _ in range(trials):
+        rows = search.ask(1)
+        search.tell(rows, seconds(space, rows))
+        assert search.best is not None
+        found.append(float(search.values[search.best] / best))
+    return found
+
+
+def test_it_finds_the_best_of_fifteen_thousand_within_sixty() -> None:
+    found = [reached(Guided(large(), seed), 60)[-1] for seed in range(5)]
+    assert np.median(found) < 1.02
+    assert np.median([reached(Random(large(), seed), 60)[-1] for seed in range(5)]) > 1.1
+
+
+def test_a_recording_of_another_device_is_a_start() -> None:
+    """The best of it is tried first, and soon the best of all is found, though everything takes 1.7 times as long and the best lies elsewhere."""
+    space = large()
+    rows = space.drawn(2000, np.random.default_rng(0))
+    guess = recorded_guess(space, [(rows, 1.7 * seconds(space, rows) * (1.0 + 0.05 * rows[:, 3]))])
+    found = reached(Guided(space, 1, guess), 12)
+    assert found[0] < 1.3
+    assert found[-1] < 1.05
+
+
+def test_a_recording_that_misleads_is_dropped() -> None:
+    """What was best elsewhere is worst here: after fifty trials no worse than without it."""
+    space = large()
+    rows = space.drawn(2000, np.random.default_rng(0))
+    guess = recorded_guess(space, [(rows, 1.0 / seconds(space, rows))])
+    with_it = [reached(Guided(space, seed, guess), 50)[-1] for seed in range(5)]
+    without = [reached(Guided(space, seed), 50)[-1] for seed in range(5)]
+    assert np.median(with_it) < max(1.05, 1.05 * float(np.median(without)))
+
+
+def test_failures_of_a_recording_are_bad_there() -> None:
+    space = fake_space()
+    rows = space.at(np.arange(space.count))
+    values = fake_values(space, rows)
+    guessed = recorded_guess(space, [(rows, values)])(rows)
+    assert guessed[np.isnan(values)].min() > np.median(guessed)
+    assert np.argmin(guessed) == np.nanargmin(values)
+
+
+def test_what_was_not_recorded_is_interpolated() -> None:
+    space = large()
+    rows = space.drawn(1500, np.random.default_rng(1))
+    other = space.drawn(300, np.random.default_rng(2))
+    guessed = recorded_guess(space, [(rows, seconds(space, rows))])(other)
+    assert np.corrcoef(guessed, np.log(seconds(space, other)))[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("batch", [1, 4, 16])
+def test_batches_hold_what_differs(batch: int) -> None:
+    """Configurations that are asked for at once lie apart, and the best is found all the same."""
+    space = large()
+    search = Guided(space, 0)
+    while len(search.rows) < 96:
+        rows = search.ask(batch)
+        assert len(np.unique(rows, axis=0)) == batch
+        search.tell(rows, seconds(space, rows))
+    assert np.nanmin(search.values) < 1.1 * seconds(space, space.at(np.arange(space.count))).min()
