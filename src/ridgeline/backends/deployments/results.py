@@ -21,8 +21,8 @@ Array = NDArray[Any]
 
 
 def arrays_of(leaves: Iterable[Leaf]) -> dict[str, Array]:
-    """Path of a leaf → its array; what cannot be compared is left out."""
-    return {leaf.path: _array(leaf) for leaf in leaves if (leaf.dtype or leaf.plain) and not leaf.opaque}
+    """Path of a leaf → its array; nothing, and what cannot be compared, is left out."""
+    return {leaf.path: _array(leaf) for leaf in leaves if leaf.dtype or leaf.plain not in ("", "None")}
 
 
 def outputs_of(arrays: dict[str, Array]) -> tuple[Argument, ...]:
