@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core.space import Value
 
-__all__ = ["Argument", "BuildFailed", "Check", "Job", "Kernel", "RunFailed", "Runner", "filled"]
+__all__ = ["Argument", "BuildFailed", "Check", "Environment", "Job", "Kernel", "RunFailed", "Runner", "filled"]
 
 Array = NDArray[Any]
 
@@ -69,6 +69,20 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     options: dict[str, Any] = {}
     arguments: tuple[Argument, ...] = ()
     check: Check = Check()
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The process in which a job must be run. Jobs of equal environments share a worker, unless one must be alone.
+
+    Args:
+        variables: on top of this process's own, from the start of the worker.
+        cpus: logical CPUs that it may run on; all if null.
+        alone: whether the job changes its process for good, so that no other may have run in it before, or may run in it after.
+    """
+
+    variables: dict[str, str] = {}
+    cpus: tuple[int, ...] | None = None
+    alone: bool = False
 
 
 class BuildFailed(Exception):
@@ -127,6 +141,10 @@ class Runner:
     def identity(self, job: Job) -> dict[str, str]:
         """What a measured time depends on beside the values: digests of sources and inputs, flags, toolchain, driver and device with versions."""
         raise NotImplementedError
+
+    def environment(self, job: Job) -> Environment:
+        """The process that it needs, asked in the parent; any by default."""
+        return Environment()
 
     def build(self, job: Job, folder: str) -> dict[str, str]:
         """Compile what can be kept into the (empty) folder: files by role, to be loaded from there, maybe by another process; none without compiling.

@@ -29,7 +29,7 @@ from .source import Transform
 from .spec import TargetSpec
 from .surroundings import model_info
 
-__all__ = ["PRECISION_HINT", "OpenvinoFlavour", "prepare_openvino"]
+__all__ = ["PRECISION_HINT", "OpenvinoFlavour", "caller", "prepare_openvino"]
 
 _DEVICE = "CPU"
 #: What every model is compiled for unless a change says otherwise.

@@ -27,7 +27,7 @@ from .source import Transform
 from .spec import TargetSpec
 from .surroundings import model_info
 
-__all__ = ["TfliteFlavour", "prepare_tflite"]
+__all__ = ["TfliteFlavour", "caller", "prepare_tflite"]
 
 #: numpy's names of element types as `InputSlot` writes them, where they differ.
 _KINDS = {"float32": "float", "float64": "double", "bytes_": "string", "object": "string"}
@@ -44,7 +44,7 @@ class TfliteFlavour:
         shapes: tensor index → shape, for inputs whose shape is not the file's.
         threads: threads of the interpreter.
         delegate: whether XNNPACK is applied.
-        make: (threads, delegate) → interpreter with these shapes, tensors allocated.
+        make: (threads, delegate, further arguments of the interpreter by name) → interpreter with these shapes, tensors allocated.
         interpreter: the one of the clean calls.
     """
 
@@ -53,7 +53,7 @@ class TfliteFlavour:
     shapes: dict[int, tuple[int, ...]]
     threads: int
     delegate: bool
-    make: Callable[[int, bool], Any]
+    make: Callable[..., Any]
     interpreter: Any
 
 
@@ -79,14 +79,14 @@ def prepare_tflite(spec: TargetSpec, transform: Transform | None = None) -> Prep
     arrays = {int(entry["index"]): _in_range(entry, feeds.arrays[entry["name"]], spec) for entry in entries}
     shapes = {int(e["index"]): arrays[int(e["index"])].shape for e in entries if arrays[int(e["index"])].shape != tuple(e["shape"])}
 
-    def make(count: int, delegate: bool) -> Any:
-        return _made(runtime, path, shapes, count, delegate)
+    def make(count: int, delegate: bool, **more: Any) -> Any:
+        return _made(runtime, path, shapes, count, delegate, more)
 
     interpreter = make(threads, True)
     delegated = any(str(entry["op_name"]) == "DELEGATE" for entry in interpreter._get_ops_details())
     providers = (_DELEGATE, _BUILTIN) if delegated else (_BUILTIN,)
     return Prepared(
-        call=_caller(interpreter, arrays),
+        call=caller(interpreter, arrays),
         info=model_info(spec, "tflite", threads=threads, inputs=feeds.descriptions, providers=providers),
         flavour=TfliteFlavour(model_path=path, feeds=arrays, shapes=shapes, threads=threads, delegate=delegated, make=make, interpreter=interpreter),
         inputs=feeds.inputs(arrays, [int(entry["index"]) for entry in entries]),
@@ -148,11 +148,11 @@ def _in_range(entry: Mapping[str, Any], array: NDArray[Any], spec: TargetSpec) -
     return np.clip(np.rint(values / scale + zero), limits.min, limits.max).astype(array.dtype)
 
 
-def _made(runtime: Any, path: str, shapes: Mapping[int, Sequence[int]], threads: int, delegate: bool) -> Any:
+def _made(runtime: Any, path: str, shapes: Mapping[int, Sequence[int]], threads: int, delegate: bool, more: Mapping[str, Any] = {}) -> Any:
     kinds = runtime.OpResolverType
     resolver = kinds.AUTO if delegate else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     try:
-        interpreter = runtime.Interpreter(model_path=path, num_threads=threads, experimental_op_resolver_type=resolver)
+        interpreter = runtime.Interpreter(model_path=path, num_threads=threads, experimental_op_resolver_type=resolver, **more)
         for index, shape in shapes.items():
             interpreter.resize_tensor_input(index, list(shape))
         interpreter.allocate_tensors()
@@ -166,13 +166,14 @@ def _attempt(runtime: Any, path: str, entries: Sequence[Mapping[str, Any]], arra
     by_index = {int(entry["index"]): arrays[entry["name"]] for entry in entries}
     try:
         interpreter = _made(runtime, path, {index: array.shape for index, array in by_index.items()}, 1, True)
-        _caller(interpreter, by_index)()
+        caller(interpreter, by_index)()
     except (RidgelineError, RuntimeError, ValueError) as error:
         return shortened(str(error), 300)
     return ""
 
 
-def _caller(interpreter: Any, arrays: Mapping[int, NDArray[Any]]) -> Callable[[], list[Any]]:
+def caller(interpreter: Any, arrays: Mapping[int, NDArray[Any]]) -> Callable[[], list[Any]]:
+    """One inference: inputs set, run, every output read. `arrays` is read anew by every call, so that another input can be put there."""
     outputs = [int(entry["index"]) for entry in interpreter.get_output_details()]
     set_tensor, invoke, get_tensor = interpreter.set_tensor, interpreter.invoke, interpreter.get_tensor
 

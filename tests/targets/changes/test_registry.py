@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import replace
 
 import msgspec
@@ -120,3 +121,23 @@ def test_allocator_and_threads_are_set_before_the_process_starts():
     assert all(f"{name}={value}" in advised for name, value in kept.items() if name.startswith("MALLOC_"))
     assert find("one-thread").before(situation.spec, situation.machine).threads == 1
     assert find("one-cpu").cpus(situation.machine) == (3,)
+
+
+@pytest.mark.parametrize(("name", "library"), [
+    ("preload-jemalloc", "libjemalloc.so.2"), ("preload-tcmalloc", "libtcmalloc_minimal.so.4"), ("preload-mimalloc", "libmimalloc.so"),
+])  # fmt: skip
+def test_another_allocator_is_preloaded_where_its_library_is_installed(name, library, tmp_path, monkeypatch):
+    monkeypatch.setattr("ridgeline.targets.changes.allocators._FOLDERS", (str(tmp_path / "none"), str(tmp_path)))
+    situation = fake_situation("torch")
+    assert "no lib" in find(name).refusal(situation)
+    assert find(name).before(situation.spec, situation.machine) == situation.spec
+    folder = tmp_path / f"{platform.machine()}-linux-gnu"
+    folder.mkdir()
+    (folder / library).touch()
+    assert find(name).refusal(situation) == ""
+    assert find(name).before(situation.spec, situation.machine).environment == {"LD_PRELOAD": str(folder / library)}
+    # It replaces glibc's, of which nothing else can then be set.
+    assert "tuned already (LD_PRELOAD)" in find("keep-freed-memory").refusal(
+        replace(situation, spec=find(name).before(situation.spec, situation.machine))
+    )
+    assert library.partition(".")[0] in find(name).caveat

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ridgeline.core import Device, Machine, TargetInfo
+from ridgeline.core import Device, Machine, Precision, TargetInfo
 
 from ..prepared import Prepared
 from ..spec import TargetSpec
@@ -81,6 +81,7 @@ class Change:
         kinds: kinds of targets that it fits.
         caveat: what a person who keeps it must know; empty for nothing.
         cold: whether it is about the first call of a process and not about steady calls.
+        precision: the lower precision of its arithmetic, which the person must allow; null where results stay as exact as they are.
         applying: what takes the time when it is applied, such as `compiling`; said where that does not come to an end.
     """
 
@@ -94,6 +95,7 @@ class Change:
     kinds: tuple[str, ...] = _EVERY_KIND
     caveat: str = ""
     cold: bool = False
+    precision: Precision | None = None
     applying: str = "applying it"
 
     def refusal(self, situation: Situation) -> str:
@@ -113,6 +115,13 @@ class Change:
     def cpus(self, machine: Machine) -> tuple[int, ...] | None:
         """Logical CPUs that the process may run on; all if null."""
         return None
+
+    def place(self, prepared: Prepared) -> None:
+        """Look whether it has a place in this target, without changing anything; `apply` may still find that it has none.
+
+        Raises:
+            NotComparable: it has none, which only the prepared target shows.
+        """
 
     def apply(self, prepared: Prepared) -> Applied:
         """Apply it in the process of the target; by default there is nothing left to do.

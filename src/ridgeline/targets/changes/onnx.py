@@ -107,13 +107,18 @@ class NoMemoryPattern(SessionChange):
 
 
 class ParallelExecution(SessionChange):
-    """Branches of the graph that do not depend on each other run at the same time."""
+    """Branches of the graph that do not depend on each other run at the same time.
+
+    Attributes:
+        inter_op_threads: threads that take branches; as many as CPUs if 0.
+    """
 
     name = "ort-parallel"
     carries_out = ("pipeline",)
     tolerance = REORDERED
     control = True
     caveat = "execution_mode = ORT_PARALLEL with as many inter-op threads as CPUs"
+    inter_op_threads = 0
 
     def why_not(self, situation: Situation) -> str:
         """It takes a second CPU."""
@@ -122,7 +127,7 @@ class ParallelExecution(SessionChange):
     def configure(self, runtime: Any, options: Any) -> None:
         """Parallel instead of sequential."""
         options.execution_mode = runtime.ExecutionMode.ORT_PARALLEL
-        options.inter_op_num_threads = read_machine().cpus_usable
+        options.inter_op_num_threads = self.inter_op_threads or read_machine().cpus_usable
 
 
 class IoBinding(SessionChange):

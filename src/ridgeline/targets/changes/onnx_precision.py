@@ -60,7 +60,7 @@ class _Int8(_Copy):
         """Only where the person allows it: even without fast multiply-adds of int8 there are fewer bytes to read."""
         return not_allowed(self.precision, situation)
 
-    def place(self, found: Amounts) -> tuple[float, str]:
+    def suited(self, found: Amounts) -> tuple[float, str]:
         """(multiply-adds that this conversion is for, their name)."""
         raise NotImplementedError
 
@@ -68,17 +68,28 @@ class _Int8(_Copy):
         """Write the int8 copy."""
         raise NotImplementedError
 
-    def copy(self, flavour: OnnxFlavour, folder: Path) -> Path:
-        """Write the int8 copy where most of the arithmetic has integer kernels of this kind.
+    def place(self, prepared: Prepared) -> None:
+        """Most of the arithmetic has integer kernels of this kind.
 
         Raises:
             NotComparable: it has not, or it is in int8 already.
         """
+        self._refuse(flavour_of(prepared))
+
+    def _refuse(self, flavour: OnnxFlavour) -> None:
         found = amounts(flavour.model_path, flavour.feeds)
-        part, name = self.place(found)
+        part, name = self.suited(found)
         if part < _MOST * found.all or part == 0:
             share = part / found.all if found.all else 0.0
             raise NotComparable(f"a model of which most multiply-adds are {name}", found=f"{share:.0%} of them", remedy="try the other conversion")
+
+    def copy(self, flavour: OnnxFlavour, folder: Path) -> Path:
+        """Write the int8 copy.
+
+        Raises:
+            NotComparable: as `place`.
+        """
+        self._refuse(flavour)
         model = simplified(flavour.session_options(), flavour.model_path, flavour.providers, flavour.feeds, folder)
         return self.convert(model, flavour, folder / "int8.onnx", reduce_range=needs_reduced_range(read_machine()))
 
@@ -92,7 +103,7 @@ class Int8Static(_Int8):
         "and check the results against what they are for"
     )
 
-    def place(self, found: Amounts) -> tuple[float, str]:
+    def suited(self, found: Amounts) -> tuple[float, str]:
         """Convolutions."""
         return found.convolutions, "convolutions with a fast integer kernel (fp32, constant weights, one group or a channel a group)"
 
@@ -107,7 +118,7 @@ class Int8Dynamic(_Int8):
     name = "ort-int8-dynamic"
     caveat = "onnxruntime.quantization.quantize_dynamic, per channel; check the results against what they are for"
 
-    def place(self, found: Amounts) -> tuple[float, str]:
+    def suited(self, found: Amounts) -> tuple[float, str]:
         """Products and LSTM."""
         return found.products, "products with a constant matrix or LSTM, in fp32"
 
@@ -138,6 +149,7 @@ class FastMathBf16(SessionChange):
 
     name = "ort-bf16"
     carries_out = ("lower-precision",)
+    precision = "bf16"
     tolerance = 2e-2
     caveat = "add_session_config_entry('mlas.enable_gemm_fastmath_arm64_bfloat16', '1'); results carry about two digits"
 

@@ -29,19 +29,27 @@ class _Hint(Change):
         """Only where the person allows it, and where the processor is known to be faster at it."""
         return nothing_to_gain(self.precision, situation.device) or not_allowed(self.precision, situation)
 
-    def apply(self, prepared: Prepared) -> Applied:
-        """The model compiled with another hint, on the same inputs.
+    def place(self, prepared: Prepared) -> None:
+        """A processor that has it.
 
         Raises:
             NotComparable: OpenVINO does not name the precision among what this processor has; a hint would be ignored, or emulated.
         """
-        flavour = prepared.flavour
-        if not isinstance(flavour, OpenvinoFlavour):
-            raise NotComparable("a model that OpenVINO runs", found=f"a {prepared.info.kind} target", remedy="give it a model.xml")
         has = _capabilities()
         if self.capability not in has:
             found = f"{', '.join(has) or 'nothing'} by OpenVINO's own list"
             raise NotComparable(f"a processor with {self.capability}", found=found, remedy="leave the precision as it is")
+
+    def apply(self, prepared: Prepared) -> Applied:
+        """The model compiled with another hint, on the same inputs.
+
+        Raises:
+            NotComparable: as `place`, or another kind of target.
+        """
+        flavour = prepared.flavour
+        if not isinstance(flavour, OpenvinoFlavour):
+            raise NotComparable("a model that OpenVINO runs", found=f"a {prepared.info.kind} target", remedy="give it a model.xml")
+        self.place(prepared)
         return Applied(call=caller(flavour.compile({"INFERENCE_PRECISION_HINT": self.hint}), flavour.feeds))
 
 

@@ -16,7 +16,7 @@ from ..prepared import Prepared
 from ..spec import TargetSpec
 from .base import REORDERED, Applied, Change, Situation
 
-__all__ = ["AllThreads", "BindThreads", "FreezeGarbage", "NoGarbageCollection", "OneCpu", "OneThread", "PreWarm"]
+__all__ = ["AllThreads", "BindThreads", "FreezeGarbage", "NoGarbageCollection", "OneCpu", "OneThread", "PreWarm", "set_torch_threads"]
 
 _POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 #: Part of the CPU time under which other threads do nothing to speak of.
@@ -49,7 +49,7 @@ class OneThread(Change):
 
     def apply(self, prepared: Prepared) -> Applied:
         """A program that sets its own number of threads is overruled."""
-        _set_torch_threads(1)
+        set_torch_threads(1)
         return super().apply(prepared)
 
 
@@ -91,7 +91,7 @@ class AllThreads(Change):
         if torch is not None and not prepared.info.threads and torch.get_num_threads() >= threads:
             found = f"{torch.get_num_threads()} of them already"
             raise NotComparable("a program that limits torch's threads", found=found, remedy="divide the work in the code")
-        _set_torch_threads(threads)
+        set_torch_threads(threads)
         return super().apply(prepared)
 
 
@@ -182,7 +182,8 @@ def _below(text: str, cpus: int) -> bool:
     return text.isdecimal() and 0 < int(text) < cpus
 
 
-def _set_torch_threads(threads: int) -> None:
+def set_torch_threads(threads: int) -> None:
+    """Threads of torch's operators in this process; nothing where it has not been imported."""
     torch: Any = sys.modules.get("torch")
     if torch is not None and threads > 0:
         torch.set_num_threads(threads)

@@ -54,13 +54,18 @@ class InferenceMode(_Torch):
 
 
 class TorchCompile(_Torch):
-    """The workload compiled: operators fused, fewer of them issued."""
+    """The workload compiled: operators fused, fewer of them issued.
+
+    Attributes:
+        mode: of `torch.compile`.
+    """
 
     name = "torch-compile"
     carries_out = ("compile-graph", "fuse")
     tolerance = REORDERED
     applying = "compiling"
     caveat = "torch.compile(workload); the first call compiles for seconds, and so does every new shape"
+    mode = "default"
 
     def why_not(self, situation: Situation) -> str:
         """The CPU back end needs a C++ compiler."""
@@ -70,7 +75,7 @@ class TorchCompile(_Torch):
 
     def apply(self, prepared: Prepared) -> Applied:
         """Compile the workload and make its first call, which does the work."""
-        call = self.torch().compile(prepared.call)
+        call = self.torch().compile(prepared.call, mode=self.mode)
         result = call()
         if prepared.synchronise is not None:
             prepared.synchronise(result)
@@ -85,18 +90,29 @@ class ChannelsLast(_Torch):
     tolerance = REORDERED
     caveat = "module.to(memory_format=torch.channels_last), and the same for its images"
 
-    def apply(self, prepared: Prepared) -> Applied:
-        """Convert every module with a two-dimensional convolution and every image that the workload can reach.
+    def place(self, prepared: Prepared) -> None:
+        """A module with a two-dimensional convolution.
 
         Raises:
             NotComparable: there is none.
         """
+        if not self._modules(prepared):
+            raise NotComparable("a module with two-dimensional convolutions in reach", found="none", remedy="convert the layout in the code")
+
+    def _modules(self, prepared: Prepared) -> list[Any]:
         torch = self.torch()
         layers = (torch.nn.Conv2d, torch.nn.ConvTranspose2d)
-        modules = [module for module in reachable(prepared, torch.nn.Module) if any(isinstance(part, layers) for part in module.modules())]
-        if not modules:
-            raise NotComparable("a module with two-dimensional convolutions in reach", found="none", remedy="convert the layout in the code")
-        for module in modules:
+        return [module for module in reachable(prepared, torch.nn.Module) if any(isinstance(part, layers) for part in module.modules())]
+
+    def apply(self, prepared: Prepared) -> Applied:
+        """Convert every module with a two-dimensional convolution and every image that the workload can reach.
+
+        Raises:
+            NotComparable: as `place`.
+        """
+        self.place(prepared)
+        torch = self.torch()
+        for module in self._modules(prepared):
             module.to(memory_format=torch.channels_last)
         for image in reachable(prepared, torch.Tensor):
             if image.dim() == 4 and image.layout == torch.strided and not image.requires_grad:
@@ -144,6 +160,7 @@ class Int8Linear(_Torch):
 
     name = "torch-int8-dynamic"
     carries_out = ("lower-precision", "quantise-weights")
+    precision = "int8"
     tolerance = INT8
     caveat = "torch.ao.quantization.quantize_dynamic (to move to torchao in a later torch); check the results against what they are for"
 
@@ -151,25 +168,41 @@ class Int8Linear(_Torch):
         """Only where the person allows it: even without fast multiply-adds of int8 there are fewer bytes to read."""
         return not_allowed("int8", situation)
 
-    def apply(self, prepared: Prepared) -> Applied:
-        """Convert the layers of every module that the workload can reach; a layer that stands alone has no place to be put back to.
+    def place(self, prepared: Prepared) -> None:
+        """A module that holds such layers, and a torch that converts them.
 
         Raises:
             NotComparable: there is none, or this torch has no such conversion.
         """
-        torch = self.torch()
-        convert = getattr(getattr(getattr(torch, "ao", None), "quantization", None), "quantize_dynamic", None)
-        if convert is None:
-            found = f"torch {torch.__version__} without it"
+        if self._conversion() is None:
+            found = f"torch {self.torch().__version__} without it"
             raise NotComparable("torch.ao.quantization.quantize_dynamic", found=found, remedy="convert the model with torchao")
-        layers = (torch.nn.Linear, torch.nn.LSTM)
-        modules = [module for module in reachable(prepared, torch.nn.Module) if any(isinstance(part, layers) for part in list(module.modules())[1:])]
-        if not modules:
+        if not self._modules(prepared):
             raise NotComparable("a module that holds linear layers or LSTM, in reach", found="none", remedy="convert the layers in the code")
+
+    def _conversion(self) -> Any:
+        return getattr(getattr(getattr(self.torch(), "ao", None), "quantization", None), "quantize_dynamic", None)
+
+    def _layers(self) -> tuple[Any, ...]:
+        return (self.torch().nn.Linear, self.torch().nn.LSTM)
+
+    def _modules(self, prepared: Prepared) -> list[Any]:
+        """Those that hold one; a layer that stands alone has no place to be put back to."""
+        found = reachable(prepared, self.torch().nn.Module)
+        return [module for module in found if any(isinstance(part, self._layers()) for part in list(module.modules())[1:])]
+
+    def apply(self, prepared: Prepared) -> Applied:
+        """Convert the layers of every module that the workload can reach.
+
+        Raises:
+            NotComparable: as `place`.
+        """
+        self.place(prepared)
+        torch, convert = self.torch(), self._conversion()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it is deprecated stands in the caveat
-            for module in modules:
-                convert(module, set(layers), dtype=torch.qint8, inplace=True)
+            for module in self._modules(prepared):
+                convert(module, set(self._layers()), dtype=torch.qint8, inplace=True)
         # Integer kernels have no gradients, and refuse inputs that want some.
         return Applied(call=_within(torch.no_grad, prepared.call), synchronise=prepared.synchronise)
 
@@ -181,15 +214,23 @@ class PinnedMemory(_Torch):
     carries_out = ("batch-transfers", "overlap-transfer")
     caveat = "tensor.pin_memory(), and .to(device, non_blocking=True)"
 
-    def apply(self, prepared: Prepared) -> Applied:
-        """Pin every tensor of the host that the workload can reach.
+    def place(self, prepared: Prepared) -> None:
+        """A device.
 
         Raises:
             NotComparable: there is no device to transfer to.
         """
-        torch = self.torch()
-        if not torch.cuda.is_available():
+        if not self.torch().cuda.is_available():
             raise NotComparable("a device to transfer to", found="none here", remedy="run it where there is one")
+
+    def apply(self, prepared: Prepared) -> Applied:
+        """Pin every tensor of the host that the workload can reach.
+
+        Raises:
+            NotComparable: as `place`.
+        """
+        self.place(prepared)
+        torch = self.torch()
         for tensor in reachable(prepared, torch.Tensor):
             if tensor.device.type == "cpu" and not tensor.is_pinned():
                 tensor.data = tensor.data.pin_memory()
