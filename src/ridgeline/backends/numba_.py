@@ -121,9 +121,9 @@ def _compiled(numba: Any, module: ModuleType, function: Any, jit: Mapping[str, A
     from numba.core.dispatcher import Dispatcher
 
     for thing in vars(module).values():
-        # Its files are named by source and types, not by the values of names.
         if isinstance(thing, Dispatcher) and thing.py_func.__code__.co_filename == module.__file__:
-            thing._cache = NullCache()
+            # Its files are named by source and types, not by the values of names.
+            vars(thing)["_cache"] = NullCache()
     return function if isinstance(function, Dispatcher) else numba.njit(**jit)(function)
 
 
