@@ -72,13 +72,7 @@ class Expressions:
         Raises:
             UsageError: no expression, one that is too long or too deep, a name that is none of the parameters, or what may not stand in one.
         """
-        if len(text) > _MOST_TEXT:
-            raise _wrong(text, f"{len(text)} characters", "split it")
-        try:
-            tree = ast.parse(text.strip(), mode="eval")
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise _wrong(text, str(getattr(error, "msg", "") or error), "write it as in Python, such as x * y <= 1024") from error
-        return self._read(tree.body, text, 0)
+        return self._read(parsed(text), text, 0)
 
     def _read(self, part: ast.expr, text: str, depth: int) -> int:
         if depth > _MOST_DEPTH or len(self.nodes) > _MOST_NODES:
@@ -183,6 +177,20 @@ class Expressions:
         if node.kind == "alike":
             return Values(operands[0].values == operands[1].values)
         return _applied(node.kind, operands)
+
+
+def parsed(text: str) -> ast.expr:
+    """The syntax of an expression.
+
+    Raises:
+        UsageError: it has none, or is too long.
+    """
+    if len(text) > _MOST_TEXT:
+        raise _wrong(text, f"{len(text)} characters", "split it")
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _wrong(text, str(getattr(error, "msg", "") or error), "write it as in Python, such as x * y <= 1024") from error
 
 
 def _wrong(text: str, found: str, remedy: str) -> UsageError:
