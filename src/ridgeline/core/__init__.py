@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         TraceOverhead,
         WhatIf,
     )
+    from .recorded_space import KernelProblem, ProblemArgument, RecordedSpace
     from .relayout import Relayout
     from .run import Run
     from .samples import Samples
@@ -155,6 +156,7 @@ _HOMES = {
         "BoundaryCost CriticalPath DeviceUse EventCount Figure FrameUse Gap Growth IterationReport LaneUse OperatorUse PartitionReport PathPiece "
         "Pause RankUse ReadReport Recording SerialPair TimelineDifference TraceFinding TraceOverhead WhatIf"
     ),
+    "recorded_space": "KernelProblem ProblemArgument RecordedSpace",
     "relayout": "Relayout",
     "run": "Run",
     "samples": "Samples",
@@ -186,14 +188,17 @@ __all__ = [
     "Explanation", "Facts", "Failure",
     "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph",
     "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency",
-    "IterationReport", "KernelCounts", "KernelParameters", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord",
+    "IterationReport", "KernelCounts", "KernelParameters",
+    "KernelProblem", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord",
     "LevelSummary", "Link", "Links", "MacArray", "Machine", "Marks", "MeasuredOn", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour",
     "NotComparable", "Op", "OpTable", "OperatorList", "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange",
     "OutputCheck", "Overhead", "OverheadSummary", "Parameter", "ParameterKind",
     "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece",
     "Pause", "Placement", "PlannedOperator", "PluginError", "Port", "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive",
-    "PrimitiveTable", "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport",
-    "PromiseTrend", "QuantileReport", "Quantity", "RankUse", "ReadError", "ReadReport", "RecordedNetwork", "RecordedNode", "Recording", "Relayout",
+    "PrimitiveTable", "ProblemArgument",
+    "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport",
+    "PromiseTrend", "QuantileReport", "Quantity", "RankUse", "ReadError", "ReadReport", "RecordedNetwork", "RecordedNode", "RecordedSpace",
+    "Recording", "Relayout",
     "RidgelineError", "Run", "RunnerUp", "Samples", "Sensitivity", "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink",
     "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "SystemState",
     "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead",

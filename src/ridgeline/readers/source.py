@@ -57,26 +57,28 @@ class Source:
     Args:
         path: where it is; `name` is how it is called in messages.
         limits: how much of it may be taken in.
+        what: what it should be, for messages.
 
     Raises:
         ReadError: no such file, no regular file, or an empty one.
     """
 
-    def __init__(self, path: str | Path, limits: Limits | None = None) -> None:
+    def __init__(self, path: str | Path, limits: Limits | None = None, what: str = "a profile") -> None:
         self.path = Path(path)
         self.name = str(path)
+        self.what = what
         self.limits = limits or Limits()
         try:
             found = self.path.stat()
         except (OSError, ValueError) as error:
-            raise ReadError("a profile", found=f"{self.name}: {_reason(error)}", remedy="check the path") from error
+            raise ReadError(self.what, found=f"{self.name}: {_reason(error)}", remedy="check the path") from error
         if not stat.S_ISREG(found.st_mode):
             # A pipe or a device would be waited for, or never end.
-            what = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
-            raise ReadError("a profile", found=f"{self.name}, which is {what}", remedy="name the files themselves")
+            kind = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
+            raise ReadError(self.what, found=f"{self.name}, which is {kind}", remedy="name the files themselves")
         self.size_bytes = found.st_size
         if not self.size_bytes:
-            raise ReadError("a profile", found=f"{self.name}, which is empty", remedy="write it again: the tool may have been interrupted")
+            raise ReadError(self.what, found=f"{self.name}, which is empty", remedy="write it again: the tool may have been interrupted")
 
     @cached_property
     def packed(self) -> str:
@@ -177,7 +179,7 @@ class Source:
         try:
             file = self.path.open("rb")
         except OSError as error:
-            raise ReadError("a profile that can be read", found=f"{self.name}: {_reason(error)}", remedy="check its permissions") from error
+            raise ReadError(f"{self.what} that can be read", found=f"{self.name}: {_reason(error)}", remedy="check its permissions") from error
         with file:
             yield file
 
