@@ -7,7 +7,6 @@ decided elsewhere.
 from __future__ import annotations
 
 import ast
-import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,11 +17,11 @@ import msgspec
 from ridgeline.core import Predicted, ReadError, UsageError
 from ridgeline.core.units import parse
 
+from ..text_files import text_of_file
+
 __all__ = ["Case", "defines", "parse_predicted", "read_cases"]
 
 _PREFIX = "bench_"
-#: A suite longer than this is none.
-_MOST_BYTES = 4_000_000
 _KEYS = {"name": str, "target": str, "command": list, "margin": (int, float), "predicted": str, "tolerance": (int, float), "threads": int}
 
 
@@ -83,7 +82,7 @@ def _cases(text: str, root: Path) -> tuple[Case, ...]:
 
 def _suite(text: str, root: Path) -> tuple[Case, ...]:
     try:
-        document = tomllib.loads(_content(text, root, "a suite in TOML"))
+        document = tomllib.loads(text_of_file(text, root, "a suite in TOML"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ReadError("a suite in TOML", found=f"{text}: {error}", remedy="mend the file") from error
     unknown = set(document) - {"margin", "benchmark"}
@@ -165,24 +164,7 @@ def defines(file: Path, name: str) -> bool:
 
 def _functions(text: str, root: Path) -> list[str]:
     try:
-        tree = ast.parse(_content(text, root, "a Python file"))
+        tree = ast.parse(text_of_file(text, root, "a Python file"))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ReadError("a Python file", found=f"{text}: {error}", remedy="mend the file") from error
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-
-
-def _content(text: str, root: Path, what: str) -> str:
-    path = root / os.path.expanduser(text)
-    try:
-        if not (path.is_file() or path.is_dir()) and path.exists():
-            raise UsageError(what, found=f"{text}, which is no regular file", remedy="check the path")
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise UsageError(what, found=f"{text}: {error.strerror or error}", remedy="check the path") from error
-    if len(data) > _MOST_BYTES:
-        raise ReadError(what, found=f"{text}, longer than {_MOST_BYTES} bytes", remedy="give a smaller file")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ReadError(f"{what} in UTF-8", found=f"{text}: {error}", remedy="mend the file") from error
