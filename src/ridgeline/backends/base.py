@@ -7,7 +7,7 @@ here: it holds plain values only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -127,11 +127,13 @@ class Runner:
     Attributes:
         name: such as `c`, `opencl`.
         options: name → what it is, of every option that a job may give.
+        paths: options among them that name files or folders; a specification gives them relative to itself, a job absolute.
         parallel: whether several may be built at once beside each other.
     """
 
     name: str = ""
     options: Mapping[str, str] = {}
+    paths: Collection[str] = ("source",)
     parallel: bool = True
 
     def missing(self) -> str:

@@ -52,6 +52,8 @@ class Command(Runner):
         "outputs": "output → path of the .npy file, or of the plain values, that the command writes",
         "depends": "files that decide how long it takes, beside the program and the files among its arguments",
     }
+    # Outputs and what it depends on are relative to the directory.
+    paths = ("directory",)
     parallel = False
 
     def identity(self, job: Job) -> dict[str, str]:

@@ -91,6 +91,7 @@ class Simulated(Runner):
         "real": "whether runs take their time by the wall",
         "source": "a text",
     }
+    paths = ("state",)
 
     def identity(self, job: Job) -> dict[str, str]:
         """Options and inputs; a state is no part of it."""

@@ -61,6 +61,7 @@ class FakeRunner(Runner):
 
     name = "fake"
     options = {"source": "its source, a text", "flags": "texts"}
+    paths = ()
 
     def __init__(
         self,
