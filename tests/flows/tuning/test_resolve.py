@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ridgeline.backends import Argument, BuildFailed, Check, Job
+from ridgeline.backends import Argument, BuildFailed, Check, Job, attempt
 from ridgeline.core import Device, Space, UsageError
 from ridgeline.flows.tuning.resolve import configurations_of, job_of, reference_job, space_of, work_of
+from ridgeline.flows.tuning.sources import read_spec
 from ridgeline.flows.tuning.spec import SpecArgument, SpecCheck, SpecKernel, SpecWork, TuningSpec, kernel, tuning_spec
 from ridgeline.tuning.space import integer
 
@@ -256,3 +257,26 @@ def test_the_working_directory_is_where_paths_start_without_a_folder(tmp_path: P
     spec = tuning_spec("run", kernel=kernel("command", command="true"), parameters={"tile": [1]})
     assert job_of(spec, {"tile": 1}).options["directory"] == os.getcwd()
     assert isinstance(space_of(spec), Space)
+
+
+def test_a_job_of_a_specification_is_measured(tmp_path: Path) -> None:
+    """From the text to seconds: what is handed over is what an attempt takes."""
+    (tmp_path / "spec.toml").write_text("""
+        schema = "ridgeline.tuning/1"
+        name = "sum"
+        [kernel]
+        runner = "simulated"
+        seconds = 1e-3
+        constants = {n = 24}
+        arguments = [{name = "a", shape = ["n // tile"]}, {name = "out", shape = ["n // tile"], output = true}]
+        [parameters]
+        tile = [2, 3, 0]
+        [space]
+        constraints = ["n % tile == 0"]
+    """)
+    spec = read_spec(tmp_path / "spec.toml")
+    found = configurations_of(spec)
+    for row in found.at(range(found.count)):
+        measured = attempt(job_of(spec, found.config(row)), runs=3, cache=str(tmp_path / "cache"), flush=False)
+        assert (measured.failure, len(measured.runs)) == (None, 3), measured
+    assert found.count == 2

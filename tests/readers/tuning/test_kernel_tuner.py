@@ -134,7 +134,7 @@ def test_restrictions_are_constraints(tmp_path: Path) -> None:
         ({"time": 1.0, "times": [1.0, float("nan")]}, "run", "a time of nan"),
         ({"time": float("inf")}, "run", "a time of inf"),
         ({"time": True}, "run", "a time of True"),
-        ({}, "run", "a time of None"),
+        ({"time": 1e20}, "run", "a time of 1e+20, by which older versions"),
         ({"time": 10**400}, "run", "a time of 1000"),
     ],
 )
@@ -167,6 +167,17 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, document: dict[str
         read_recorded_space(written(tmp_path, json.dumps(document)))
     assert "cache.json" in str(caught.value)
     assert caught.value.remedy
+
+
+def test_a_recording_of_something_else_than_times_is_refused(tmp_path: Path) -> None:
+    entries = {"8,row": {"tile": 8, "way": "row", "score": 0.5}, "16,row": {"tile": 16, "way": "row", "score": "InvalidConfig"}}
+    path = written(tmp_path, as_kernel_tuner_writes(cache({"objective": "score"}, entries)))
+    with pytest.raises(ReadError, match=r"a recording of run times; found: .*its objective is 'score'"):
+        read_recorded_space(path)
+    entries["8,column"] = {"tile": 8, "way": "column", "time": 1.0}
+    assert [each.failure for each in read_recorded_space(written(tmp_path, as_kernel_tuner_writes(cache(entries=entries)))).trials] == [
+        "run", "invalid", None,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("data", [b"", b"   ", b"{", b"[]", b"3", b"\xff\xfe\x00", b'{"cache": ', b'"cache"', b"[" * 5000, b'{"cache":{' * 3000])

@@ -68,7 +68,7 @@ def test_a_unit_that_nobody_names_is_not_guessed(tmp_path: Path) -> None:
     ],
 )
 def test_a_result_that_is_not_valid_has_no_time(tmp_path: Path, fields: dict[str, Any], failure: str) -> None:
-    (found,) = _read(tmp_path, results(result({"a": 1}, **fields))).trials
+    found, _ = _read(tmp_path, results(result({"a": 1}, **fields), result({"a": 1}))).trials
     assert (found.failure, found.runs, found.objective) == (failure, (), None)
     assert found.text
 
@@ -83,6 +83,7 @@ def test_a_measured_time_stands_in_for_run_times(tmp_path: Path) -> None:
     ("document", "said"),
     [
         (results(), "a list of results"),
+        (results(result({"a": 1}, times={}, objectives=["score"])), "a recording of run times; found: .*its objective is 'score'"),
         ({"results": 3}, "a list of results"),
         (results(3), "an object as result 1"),  # type: ignore[arg-type]
         (results(result({"a": 1}, invalidity="odd")), "invalidity of result 1 as one of correct, compile"),

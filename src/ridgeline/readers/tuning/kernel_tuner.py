@@ -14,13 +14,15 @@ from ridgeline.core.space import Failure, Value
 
 from ..source import Source
 from .document import number, scalar, table
-from .trials import Gathering, Measured, belongs, difference, runs_of
+from .trials import NO_TIMES, Gathering, Measured, belongs, difference, runs_of
 
 __all__ = ["ENERGY", "ERRORS", "OVERHEADS", "PER_S", "cache_of"]
 
 #: Milliseconds in a second.
 PER_S = 1000.0
 ERRORS: Mapping[str, Failure] = {"CompilationFailedConfig": "compile", "RuntimeFailedConfig": "run", "InvalidConfig": "invalid", "ErrorConfig": "run"}
+#: The time of a failed configuration in caches of older versions (autotuning_methodology 1.1.0, validators.py: kernel_tuner_error_value).
+_FAILED = 1e20
 #: Our name → its field.
 OVERHEADS = {"verification": "verification_time", "benchmark": "benchmark_time", "search": "strategy_time", "framework": "framework_time"}
 #: Our metric → its field, in the same unit.
@@ -47,6 +49,7 @@ def cache_of(document: Mapping[str, Any], source: Source, wanted: Space | None, 
     values = {each.name: each.values for each in space.parameters}
     for key, entry in table(document.get("cache"), "cache", source).items():
         gathering.add(_measured(key, table(entry, f"configuration {key!r}", source), values, source))
+    gathering.with_times(_objective(document.get("objective")), source)
     return RecordedSpace(
         space=wanted or space, trials=tuple(gathering.trials), kernel=str(document.get("kernel_name", "")), device=device,
         problem=_problem(document.get("problem_size")), objective=_objective(document.get("objective")), overheads=gathering.overheads(),
@@ -100,7 +103,10 @@ def _times(entry: Mapping[str, Any]) -> tuple[tuple[float, ...], Failure | None,
     if error is not None:
         return (), ERRORS[error], error
     times, time = entry.get("times"), entry.get("time")
-    runs, wrong = runs_of(times if isinstance(times, list) and times else time, PER_S)
+    if time == _FAILED:
+        return (), "run", f"a time of {time}, by which older versions say that it failed"
+    found = times if isinstance(times, list) and times else time
+    runs, wrong = ((), NO_TIMES) if found is None else runs_of(found, PER_S)
     return (runs, None, "") if runs else ((), "run", wrong)
 
 

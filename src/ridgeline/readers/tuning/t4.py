@@ -16,7 +16,7 @@ from ridgeline.core.space import Failure
 from ..source import Source
 from .document import number, scalar, table
 from .kernel_tuner import ENERGY
-from .trials import Gathering, Measured, belongs, runs_of, space_of_configs
+from .trials import NO_TIMES, Gathering, Measured, belongs, runs_of, space_of_configs
 
 __all__ = ["INVALIDITY", "TIMES", "UNITS", "results_of"]
 
@@ -56,6 +56,7 @@ def results_of(document: Mapping[str, Any], source: Source, wanted: Space | None
     for place, result in enumerate(results):
         where = f"result {place + 1}"
         gathering.add(_measured(table(result, where, source), where, per_s, units, source))
+    gathering.with_times(_objective(results[0]), source)
     space = wanted or space_of_configs([trial.config for trial in gathering.trials])
     values = {each.name: each.values for each in space.parameters}
     for place, trial in enumerate(gathering.trials):
@@ -129,7 +130,7 @@ def _runs(times: Mapping[str, Any], measurements: Mapping[str, Mapping[str, Any]
     if isinstance(runtimes, list) and runtimes:
         return runs_of(runtimes, per_s)
     if "time" not in measurements:
-        return (), "no run times"
+        return (), NO_TIMES
     one = measurements["time"]
     return runs_of(one.get("value"), UNITS.get(str(one.get("unit") or "").strip().lower(), per_s))
 

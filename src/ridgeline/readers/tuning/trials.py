@@ -12,11 +12,12 @@ from ridgeline.core.space import Failure, Value
 from ..source import Source
 from .document import number
 
-__all__ = ["Gathering", "Measured", "belongs", "difference", "objective_of", "runs_of", "same", "space_of_configs"]
+__all__ = ["NO_TIMES", "Gathering", "Measured", "belongs", "difference", "objective_of", "runs_of", "same", "space_of_configs"]
 
 #: Of one run nothing is known beside itself, and a Quantity wants a confidence above 0.
 _LEAST_CONFIDENCE = 1e-9
 _SHOWN = 200
+NO_TIMES = "no run times"
 
 
 class Measured(NamedTuple):
@@ -53,6 +54,16 @@ class Gathering:
         )  # fmt: skip
         self._overheads.append(one.overheads)
         self._beside.append(one.beside)
+
+    def with_times(self, objective: str, source: Source) -> None:
+        """Refuse a recording of something else than times.
+
+        Raises:
+            ReadError: no configuration has a time, though not all have failed.
+        """
+        if not any(trial.runs for trial in self.trials) and any(trial.text == NO_TIMES for trial in self.trials):
+            found = f"{source.name} has none; its objective is {objective!r:.60}"
+            raise ReadError("a recording of run times", found=found, remedy="only times are read")
 
     def overheads(self) -> dict[str, tuple[float, ...]]:
         """Of each trial, 0 where the file has none; seconds. What is 0 everywhere was not measured."""
