@@ -44,6 +44,8 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "statistics": ("statistics/run.py", [], ["--full"]),
     # A minute, or an hour: twenty microseconds a pair.
     "model-calibration": ("model/calibration.py", [], ["--pairs", "2000000", "--repeats", "200"]),
+    # Minutes; needs the folder of recordings that RIDGELINE_DATA names.
+    "tuning-finals": ("tuning/finals.py", ["--draws", "60"], ["--draws", "200"]),
     # A minute each; they need recordings in the folder that RIDGELINE_DATA names.
     "model-clocks": ("model/dvfs.py", [], ["--every"]),
     "model-contention": ("model/pitot.py", ["--fractions", "0.9"], ["--seeds", "3", "--devices"]),

@@ -20,7 +20,9 @@ _HOMES = {
     "predict": "ridgeline.flows.predict",
     "probe": "ridgeline.flows.probe",
     "read": "ridgeline.flows.read",
+    "select": "ridgeline.flows.select",
     "stage": "ridgeline.measurement.stages.stage",
+    "tune": "ridgeline.flows.tune",
     "BenchReport": "ridgeline.core",
     "Comparison": "ridgeline.core",
     "ComparisonSet": "ridgeline.core",
@@ -34,12 +36,13 @@ _HOMES = {
     "ReadReport": "ridgeline.core",
     "RidgelineError": "ridgeline.core",
     "Run": "ridgeline.core",
+    "TuneReport": "ridgeline.core",
 }
 
 __all__ = [
     "BenchReport", "Comparison", "ComparisonSet", "Device", "Diagnosis", "Facts", "GateReport", "HistoryReport", "PredictionReport", "Quantity",
-    "ReadReport", "RidgelineError", "Run", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "predict", "probe", "read",
-    "stage",
+    "ReadReport", "RidgelineError", "Run", "TuneReport", "__version__", "bench", "compare", "diagnose", "doctor", "gate", "history", "predict",
+    "probe", "read", "select", "stage", "tune",
 ]  # fmt: skip
 
 

@@ -55,7 +55,6 @@ def test_every_command_has_json_and_help(run: Call, name: str) -> None:
 @pytest.mark.parametrize(
     ("argument", "said"),
     [
-        ("tune", "no command tune in this version"),
         ("diagnos", "did you mean diagnose?"),
         ("model.onnx", "did you mean `ridgeline diagnose model.onnx`?"),
     ],

@@ -241,3 +241,24 @@ def errs(how: str) -> None:
     if how == "import":
         from ridgeline.core import no_such_name  # type: ignore[attr-defined]  # noqa: F401
     raise AssertionError(how)
+
+
+def killed(folder: str, times: int) -> int:
+    """Ended from outside so many times, counted by the files of a folder."""
+    number = len(os.listdir(folder))
+    with open(os.path.join(folder, str(number)), "w"):
+        pass
+    if number < times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def crash_after_reports(reports: list[str], report: Callable[[Any], None]) -> int:
+    for each in reports:
+        report(each)
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return 0
+
+
+def process_and_variable(name: str) -> list[str]:
+    return [str(os.getpid()), os.environ.get(name, "")]

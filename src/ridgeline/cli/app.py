@@ -21,11 +21,12 @@ from .record import log
 from .report import report
 from .show import diff, show
 from .transfer import export_command, import_command
+from .tune import tune
 
 __all__ = ["cli"]
 
 #: Commands of the design that this version does not have.
-_LATER = frozenset({"explore", "plan", "schedule", "serve", "try", "tune"})
+_LATER = frozenset({"explore", "plan", "schedule", "serve", "try"})
 
 
 class _Commands(click.Group):
@@ -83,5 +84,6 @@ for command in (
     history,
     model,
     predict,
+    tune,
 ):
     cli.add_command(command)

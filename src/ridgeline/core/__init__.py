@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from .relayout import Relayout
     from .run import Run
     from .samples import Samples
+    from .selection import Selected, Selection
     from .series import Better, LeftOut, Series, SeriesSet
     from .site import Site
     from .space import Evaluate, Failure, Parameter, ParameterKind, Space, Trial
@@ -102,6 +103,18 @@ if TYPE_CHECKING:
     from .target_info import TargetInfo
     from .timeline import DEVICE_WORK, EVENT_KINDS, LINK_KINDS, CounterTrack, Links, Marks, Timeline, Track
     from .trials import ChangeTrial, OutputCheck, Untried
+    from .tuned import (
+        CurvePoint,
+        Importance,
+        ImportanceTable,
+        ModelFit,
+        RooflineLeft,
+        TunedBest,
+        TunedDefault,
+        TunedSpace,
+        TunedTie,
+        TuneReport,
+    )
     from .validation import ErrorGroup, ErrorSummary, ValidationReport, WorstCase
     from .verdict import (
         Action,
@@ -160,6 +173,7 @@ _HOMES = {
     "relayout": "Relayout",
     "run": "Run",
     "samples": "Samples",
+    "selection": "Selected Selection",
     "series": "Better LeftOut Series SeriesSet",
     "site": "Site",
     "space": "Evaluate Failure Parameter ParameterKind Space Trial",
@@ -173,6 +187,7 @@ _HOMES = {
         "Action Bottleneck Bound BudgetReport Evidence Experiment GroundTruth LevelSummary Need OperatorSummary OverheadSummary "
         "PartitionSummary RunnerUp Shrink StageSummary Tried WallShares Where"
     ),
+    "tuned": "CurvePoint Importance ImportanceTable ModelFit RooflineLeft TuneReport TunedBest TunedDefault TunedSpace TunedTie",
     "waits": "Wait WaitTable",
 }
 
@@ -180,28 +195,25 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "AgainstExpected", "BackendUnavailable", "Basis", "BenchReport", "Benchmark",
-    "Better", "Blobs", "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling",
-    "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "CoreToCore", "Cost",
-    "CounterTrack", "Counters", "CriticalPath", "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine", "ErrorGroup",
-    "ErrorSummary", "Evaluate", "EventCount", "Evidence", "Excluded", "ExpectedOperator", "ExpectedSummary", "ExpectedTable", "Experiment",
-    "Explanation", "Facts", "Failure",
-    "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport", "GateVerdict", "Graph",
-    "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot", "HotSpots", "InputLatency",
-    "IterationReport", "KernelCounts", "KernelParameters",
-    "KernelProblem", "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord",
-    "LevelSummary", "Link", "Links", "MacArray", "Machine", "Marks", "MeasuredOn", "MemoryBlobs", "MemoryLevel", "Mode", "Need", "Neighbour",
-    "NotComparable", "Op", "OpTable", "OperatorList", "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange",
-    "OutputCheck", "Overhead", "OverheadSummary", "Parameter", "ParameterKind",
-    "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece",
-    "Pause", "Placement", "PlannedOperator", "PluginError", "Port", "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive",
-    "PrimitiveTable", "ProblemArgument",
-    "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport",
-    "PromiseTrend", "QuantileReport", "Quantity", "RankUse", "ReadError", "ReadReport", "RecordedNetwork", "RecordedNode", "RecordedSpace",
-    "Recording", "Relayout",
-    "RidgelineError", "Run", "RunnerUp", "Samples", "Sensitivity", "Sentinels", "SerialPair", "Series", "SeriesSet", "Setting", "Shrink",
-    "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable", "Steadiness", "System", "SystemState",
-    "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference", "TraceFinding", "TraceOverhead",
-    "Track", "Trial", "Tried", "TripCount", "Units", "Unstable", "Untried", "UsageError", "ValidationReport", "Verdict", "Wait", "WaitTable",
-    "WallShares", "WallSplit", "WhatIf", "Where", "Workload", "WorstCase", "parse_budget", "product", "quotient", "total",
+    "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "AgainstExpected", "BackendUnavailable", "Basis", "BenchReport",
+    "Benchmark", "Better", "Blobs", "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution",
+    "Ceiling", "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "CoreToCore",
+    "Cost", "CounterTrack", "Counters", "CriticalPath", "CurvePoint", "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine",
+    "ErrorGroup", "ErrorSummary", "Evaluate", "EventCount", "Evidence", "Excluded", "ExpectedOperator", "ExpectedSummary", "ExpectedTable",
+    "Experiment", "Explanation", "Facts", "Failure", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport",
+    "GateVerdict", "Graph", "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot",
+    "HotSpots", "Importance", "ImportanceTable", "InputLatency", "IterationReport", "KernelCounts", "KernelParameters", "KernelProblem",
+    "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "MacArray", "Machine", "Marks",
+    "MeasuredOn", "MemoryBlobs", "MemoryLevel", "Mode", "ModelFit", "Need", "Neighbour", "NotComparable", "Op", "OpTable", "OperatorList",
+    "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary", "Parameter",
+    "ParameterKind", "Partition", "PartitionReport", "PartitionSummary", "PartitionTable", "PathPiece", "Pause", "Placement", "PlannedOperator",
+    "PluginError", "Port", "Precision", "Predicted", "Prediction", "PredictionReport", "Primitive", "PrimitiveTable", "ProblemArgument",
+    "ProcessRecord", "ProcessState", "Profile", "ProfileRow", "ProfileTable", "PromiseLine", "PromisePoint", "PromiseReport", "PromiseTrend",
+    "QuantileReport", "Quantity", "RankUse", "ReadError", "ReadReport", "RecordedNetwork", "RecordedNode", "RecordedSpace", "Recording", "Relayout",
+    "RidgelineError", "RooflineLeft", "Run", "RunnerUp", "Samples", "Selected", "Selection", "Sensitivity", "Sentinels", "SerialPair", "Series",
+    "SeriesSet", "Setting", "Shrink", "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable",
+    "Steadiness", "System", "SystemState", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference",
+    "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "TuneReport", "TunedBest", "TunedDefault", "TunedSpace", "TunedTie",
+    "Units", "Unstable", "Untried", "UsageError", "ValidationReport", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where",
+    "Workload", "WorstCase", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

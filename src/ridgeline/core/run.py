@@ -8,6 +8,8 @@ from .benchmark import Benchmark
 from .diagnosis import Diagnosis
 from .display import shown_inline
 from .facts import Facts
+from .space import Trial
+from .tuned import TuneReport
 from .verdict import GroundTruth
 
 __all__ = ["Run"]
@@ -29,6 +31,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ri
         truth: the ground truth that was concluded from `bench`, so that all who show it show the same.
         bench: every call of every process, where a benchmark was run; `facts.samples` are its steady ones.
         facts: what was measured.
+        tuned, trials: what a tuning found, and all that it tried.
         diagnosis: what was concluded then; a replay must reach the same.
     """
 
@@ -45,6 +48,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ri
     repository: str = ""
     directory: str = ""
     truth: GroundTruth | None = None
+    tuned: TuneReport | None = None
+    trials: tuple[Trial, ...] = ()
 
     def _repr_html_(self) -> str | None:
         """Its fragment for a notebook."""

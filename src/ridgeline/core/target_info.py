@@ -14,7 +14,7 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         spec: as the person wrote it.
-        kind: `onnx`, `openvino`, `tflite`, `torch`, `python`, `script` or `command`.
+        kind: `onnx`, `openvino`, `tflite`, `torch`, `python`, `script`, `command`, or `kernel` where one was tuned.
         name: short name for the page.
         digest: SHA-256 of the model or source file, empty for a command.
         inputs: description of the inputs, such as `input: float32[1,3,224,224] (synthetic)`.
@@ -31,7 +31,7 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     spec: str
-    kind: Literal["onnx", "openvino", "tflite", "torch", "python", "script", "command"]
+    kind: Literal["onnx", "openvino", "tflite", "torch", "python", "script", "command", "kernel"]
     name: str
     digest: str = ""
     inputs: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .one_worker import OneWorker
     from .processes import process_tree, thread_ids
     from .scratch import scratch_folder
+    from .several_workers import Workers
     from .software import commit_of, origin_of, software_versions
     from .worker import Limits, Worker
 
@@ -30,6 +31,7 @@ _HOMES = {
     "one_worker": "OneWorker",
     "processes": "process_tree thread_ids",
     "scratch": "scratch_folder",
+    "several_workers": "Workers",
     "software": "commit_of origin_of software_versions",
     "worker": "Limits Worker",
 }
@@ -38,7 +40,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "LIBRARIES", "ClockWatch", "Limits", "OneWorker", "ProcessEnded", "Watched", "Worker", "cache_directory", "commit_of", "cpu_limit_reached",
-    "in_worker", "last_words", "missing_extra", "missing_in", "origin_of", "process_tree", "read_clock", "read_machine", "scratch_folder",
-    "shortened", "signal_name", "software_versions", "thread_ids", "write_atomic", "written_whole",
+    "LIBRARIES", "ClockWatch", "Limits", "OneWorker", "ProcessEnded", "Watched", "Worker", "Workers", "cache_directory", "commit_of",
+    "cpu_limit_reached", "in_worker", "last_words", "missing_extra", "missing_in", "origin_of", "process_tree", "read_clock", "read_machine",
+    "scratch_folder", "shortened", "signal_name", "software_versions", "thread_ids", "write_atomic", "written_whole",
 ]  # fmt: skip

@@ -114,6 +114,8 @@ def _timed(run: Run) -> _Timed:
         return _Timed(median_s=truth.median_s, p99_s=truth.p99_s, batched_s=truth.batched_s, processes=truth.processes, samples=truth.samples)
     if run.bench is not None:
         return _benchmarked(run.bench)
+    if run.tuned is not None and run.tuned.best is not None and run.tuned.unit == "s":
+        return _Timed(median_s=run.tuned.best.objective, samples=run.tuned.trials)
     # A diagnosis that is still being made, or a probe, has no number to show yet.
     return _Timed()
 

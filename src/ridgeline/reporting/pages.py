@@ -27,6 +27,7 @@ from .page import (
     share,
     words,
 )
+from .tuned_page import tuned_page
 
 __all__ = ["Calculation", "calc_list_page", "calc_page", "doctor_page", "probe_page", "run_page"]
 
@@ -77,6 +78,8 @@ def run_page(run: Run) -> Page:
         return page(run.diagnosis)
     if run.bench is not None:
         return bench_page(bench_report(run))
+    if run.tuned is not None:
+        return tuned_page(run.tuned)
     rows = (
         Pair(label="run", cell=words(run.id)),
         Pair(label="verb", cell=words(run.verb)),

@@ -23,6 +23,7 @@ from .roofline import plotted, roofline_chart
 from .roofs import memory_roofs, peak_roofs, roof_table
 from .shell import anchor, asset, contents, document, wide
 from .times import latency_section, latency_table, operator_bars, where_section
+from .tuned import tuned_report_html
 from .verdict import figures, masthead, shrink_chart
 
 __all__ = ["MOST_BYTES", "html_report", "run_report"]
@@ -33,6 +34,8 @@ MOST_BYTES = 5_000_000
 
 def run_report(run: Run) -> str:
     """The report of a stored run; a run without a diagnosis gets the plain page of what was measured."""
+    if run.diagnosis is None and run.tuned is not None:
+        return tuned_report_html(run.tuned, run.trials)
     return html_report(run.diagnosis, run.facts, at=run.at) if run.diagnosis is not None else html(run_page(run))
 
 

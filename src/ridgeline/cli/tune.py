@@ -1,0 +1,135 @@
+"""`ridgeline tune TARGET|SPEC`: the best configuration, and how sure that is."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ridgeline.core import Selection, TuneReport, UsageError
+from ridgeline.core.documents import encode
+from ridgeline.core.units import parse
+from ridgeline.machine import write_atomic
+
+from .options import check_common, colour_option, json_option, markdown_option, notebook_options, opened, quiet_option, runtime_option, shape_option
+from .output import STDOUT, emit_document, emit_html, emit_page, reserve, reserve_html, stdout_options
+from .progress import progress
+from .target_command import TargetCommand, named_target
+
+if TYPE_CHECKING:
+    from ridgeline.core import Run
+
+__all__ = ["tune"]
+
+_INTERRUPTED, _INCONCLUSIVE = 130, 3
+
+
+@click.command(cls=TargetCommand, no_args_is_help=True, options_metavar="[OPTIONS]")
+@click.argument("target", metavar="TARGET|SPEC|--", required=True)
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--trials", type=click.IntRange(1, 10_000_000), help="Different configurations that are tried. [default: the SPEC's, else 200]")
+@click.option("--time", "time_text", metavar="TIME", help="How long it may take in all, such as 10min. [default: the SPEC's, else no limit]")
+@click.option("--strategy", metavar="NAME", help="The search: guided, random, latin, … [default: the SPEC's, else guided]")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Of the search and of all that is drawn. [default: the SPEC's, else 0]")
+@click.option("--record", metavar="FILE", help="Keep each trial there as soon as it has ended.")
+@click.option("--resume", is_flag=True, help="Go on with the trials in the record.")
+@click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="That compile at once; measured is one after the other.")
+@click.option("--runs", type=click.IntRange(1, 100_000), help="Timed runs of a configuration each time. [default: 7]")
+@click.option("--lower-precision", is_flag=True, help="Allow a deployment settings that lower its precision and change its results.")
+@shape_option
+@runtime_option
+@click.option("--input", "input_path", metavar="FILE|DIR|FUNCTION", help="Inputs of a model, as of bench.")
+@click.option(
+    "--export", "exports", nargs=2, type=(click.Choice(["json", "header", "python"]), str), metavar="json|header|python FILE", multiple=True,
+    help="Write the best: to a JSON file of configurations (for `ridgeline.select`; one that exists gets one more), a C header, a Python module.",
+)  # fmt: skip
+@click.option("--html", "html_path", metavar="FILE", help="Write the report with charts as one HTML file as well; - is stdout, without the page.")
+@click.option("--force", is_flag=True, help="Write over files that exist.")
+@click.option("--strict", is_flag=True, help="Exit with 3 where the best is not told from others.")
+@json_option
+@markdown_option
+@notebook_options
+@quiet_option
+@colour_option
+@click.pass_context
+def tune(ctx: click.Context, /, **given: Any) -> int:
+    """Find the best configuration of a kernel (SPEC) or a deployment (TARGET) with few measurements, and say how sure that is.
+
+    SPEC is SPEC.toml, file.py:NAME, or a problem of another tuner (T1 format, .json); docs/tune.md says what stands in one. TARGET is as of bench: a
+    model with its runtime, a function, a script or a command needs no SPEC. An interrupt ends the search with the best so far.
+    """
+    check_common(given)
+    if given["resume"] and not given["record"]:
+        raise UsageError("--resume with --record FILE", found="no record", remedy="name the record of the tuning that is to go on")
+    html_file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))
+    for kind, path in given["exports"]:
+        reserve(path, force=given["force"] or kind == "json")
+    runs: list[Run] = []
+    report = _tuned(named_target(ctx, given), given, ctx.meta.get("ridgeline.line", ""), runs)
+    _write(report, runs[0], html_file, given)
+    if given["html_path"] != STDOUT:
+        _say(report, given)
+    if report.stopped == "interrupted":
+        return _INTERRUPTED
+    return _INCONCLUSIVE if given["strict"] and (report.best is None or report.best.verdict == "open") else 0
+
+
+def _tuned(target: str | None, given: dict[str, Any], line: str, runs: list[Run]) -> TuneReport:
+    from ridgeline.flows.tune import tune as flow
+    from ridgeline.flows.tuning.wanted import spec_of
+
+    time_s = None if given["time_text"] is None else parse(given["time_text"], "s")
+    subject: Any = spec_of(target) if target is not None else None
+    if subject is None:
+        from ridgeline.targets import parse_target
+
+        subject = parse_target(target, given["arguments"], input=given["input_path"], shapes=given["shapes"], runtime=given["runtime"])
+    elif given["arguments"] or given["shapes"] or given["input_path"] or given["runtime"]:
+        raise UsageError("a SPEC by itself", found="arguments or options of a model beside it", remedy="write them into the SPEC")
+    with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
+        try:
+            return flow(
+                subject, record=given["record"], resume=given["resume"], strategy=given["strategy"], trials=given["trials"], time_s=time_s,
+                seed=given["seed"], workers=given["workers"], precisions=given["lower_precision"], runs=given["runs"], notebook=notebook,
+                report=report, command=line, run_to=runs.append,
+            )  # fmt: skip
+        except KeyboardInterrupt as error:
+            if given["record"] and os.path.isfile(given["record"]):
+                error.add_note(f"what was measured is kept in {given['record']}: --resume goes on")
+            raise
+
+
+def _write(report: TuneReport, run: Run, html_file: Path | None, given: dict[str, Any]) -> None:
+    from ridgeline.reporting.export.tuned import c_header, python_module, selected
+
+    if given["html_path"] is not None:
+        from ridgeline.reporting import tuned_report_html
+
+        html = tuned_report_html(report, run.trials)
+        if html_file is None:
+            emit_html(html)
+        else:
+            write_atomic(html_file, html.encode())
+    if report.best is None and given["exports"]:
+        raise UsageError("a configuration that ran, to export", found="none", remedy="see the failures in the record")
+    for kind, path in given["exports"]:
+        if kind == "json":
+            from ridgeline.flows.select import read_selection
+
+            before = read_selection(path) if os.path.exists(path) else Selection()
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            write_atomic(path, encode(before.with_entry(selected(report, now))) + b"\n")
+        else:
+            write_atomic(path, (c_header if kind == "header" else python_module)(report).encode())
+
+
+def _say(report: TuneReport, given: dict[str, Any]) -> None:
+    from ridgeline.reporting import tuned_page
+
+    if given["as_json"]:
+        emit_document(report)
+    else:
+        emit_page(tuned_page(report), no_colour=given["no_colour"], as_markdown=given["as_markdown"])

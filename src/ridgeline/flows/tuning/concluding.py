@@ -1,0 +1,155 @@
+"""What a tuning has found, as the report says it: the best and how sure, the default beside it, the curve, what parameters are worth, what was
+odd."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import median
+from typing import Literal, cast
+
+import numpy as np
+
+from ridgeline.core import (
+    Caution,
+    CurvePoint,
+    ImportanceTable,
+    Trial,
+    TunedBest,
+    TunedDefault,
+    TunedSpace,
+    TunedTie,
+    TuneReport,
+)
+from ridgeline.core.space import Value
+from ridgeline.stats import paired_ratio, ratio_of_medians
+from ridgeline.tuning.finals import Standing
+from ridgeline.tuning.importance import importance
+
+from .known import FINAL, LOOK, Known, failures
+from .loop import Loop
+from .subjects import key_of
+
+__all__ = ["concluded"]
+
+Config = dict[str, Value]
+#: Ties that are listed.
+_MOST_TIES = 20
+#: Fewest runs of each side for an interval of their ratio.
+_LEAST_RUNS = 5
+
+
+def concluded(
+    loop: Loop, standing: Standing, configs: Sequence[Config], *, strategy: str, seed: int, machine: str, software: dict[str, str]
+) -> TuneReport:
+    """The report.
+
+    Args:
+        loop: that has ended; standing, configs: of its finals.
+    """
+    known, subject, record = loop.known, loop.subject, loop.record
+    best, space = _best(standing, configs, known), subject.configurations
+    trials, now = known.trials, known.trials[record.earlier :]
+    tried = {key_of(trial.config) for trial in trials}
+    return TuneReport(
+        target=subject.name,
+        space=TunedSpace(parameters=space.space.parameters, constraints=space.space.constraints, size=space.count),
+        best=best,
+        trials=len(trials),
+        failures=dict(failures(trials)),
+        unique_evaluations=len(tried),
+        search_s=loop.budget.spent_s,
+        overhead_s=max(0.0, loop.budget.now_s - sum(trial.spent_s for trial in now)),
+        resumed_from=record.path if record.earlier else None,
+        unit=subject.unit,
+        strategy=strategy,
+        seed=seed,
+        machine=machine,
+        stopped=loop.stopped,
+        default=_default(subject.default, best, known),
+        curve=_curve(known),
+        importance=_importance(known, loop, seed),
+        record=record.path,
+        software=software,
+        warnings=(*_cautions(known, best), *(Caution(code="mended", message=text) for text in record.remarks)),
+    )
+
+
+def _best(standing: Standing, configs: Sequence[Config], known: Known) -> TunedBest | None:
+    if standing.best < 0:
+        return None
+    ties = tuple(
+        TunedTie(config=configs[number], objective=median(known.values[key_of(configs[number])]), probability_best=_share(standing, number))
+        for number in standing.ties[:_MOST_TIES]
+    )
+    verdict = cast(Literal["won", "tie", "open"], standing.verdict)
+    config = configs[standing.best]
+    return TunedBest(
+        config=config, objective=standing.median, objective_ci=(standing.low, standing.high), probability_best=_share(standing, standing.best),
+        probability_better=standing.probability_better, verdict=verdict, ties=ties, runs=len(_runs(config, known, final=True)) or 1,
+    )  # fmt: skip
+
+
+def _share(standing: Standing, number: int) -> float:
+    return float(min(1.0, max(0.0, standing.probability_best[number])))
+
+
+def _runs(config: Config, known: Known, *, final: bool) -> list[Trial]:
+    key = key_of(config)
+    return [trial for trial in known.trials if trial.objective is not None and (FINAL in trial.flags) is final and key_of(trial.config) == key]
+
+
+def _default(default: Config | None, best: TunedBest | None, known: Known) -> TunedDefault | None:
+    if default is None or best is None:
+        return None
+    of_default = [trial.objective.value for trial in _runs(default, known, final=True) if trial.objective is not None]
+    of_best = [trial.objective.value for trial in _runs(best.config, known, final=True) if trial.objective is not None]
+    seen = of_default or [trial.objective.value for trial in _runs(default, known, final=False) if trial.objective is not None]
+    if not seen:
+        return None
+    speedup: tuple[float, float] | None = None
+    if default != best.config and min(len(of_default), len(of_best)) >= _LEAST_RUNS:
+        # Both run in each of the first rounds.
+        together = min(len(of_default), len(of_best))
+        found = paired_ratio(of_best[:together], of_default[:together]) or ratio_of_medians(of_best, of_default, paired=False)
+        speedup = (found[1], found[2])
+    return TunedDefault(config=default, objective=median(seen), speedup=speedup, better=speedup is not None and speedup[0] > 1.0)
+
+
+def _curve(known: Known) -> tuple[CurvePoint, ...]:
+    """Each moment at which a better one was found, and the last."""
+    points: list[CurvePoint] = []
+    tried: set[str] = set()
+    lowest = math.inf
+    for trial, level in zip(known.trials, known.level.logs, strict=True):
+        if {FINAL, LOOK} & set(trial.flags):
+            continue
+        tried.add(key_of(trial.config))
+        value = math.inf if trial.objective is None else trial.objective.value / math.exp(level)
+        if value < lowest:
+            lowest = value
+            points.append(CurvePoint(evaluations=len(tried), objective=value))
+    if points and points[-1].evaluations < len(tried):
+        points.append(CurvePoint(evaluations=len(tried), objective=lowest))
+    return tuple(points)
+
+
+def _importance(known: Known, loop: Loop, seed: int) -> ImportanceTable:
+    keys, space = known.running(), loop.subject.configurations
+    if not keys:
+        return ImportanceTable(note="nothing ran")
+    rows = np.array([space.row(known.configs[key]) for key in keys])
+    return importance(space, rows, np.array([median(known.values[key]) for key in keys]), seed)
+
+
+def _cautions(known: Known, best: TunedBest | None) -> list[Caution]:
+    found = []
+    if known.level.moves:
+        message = f"the device changed its speed {known.level.moves} times while this ran"
+        found.append(Caution(code="throttled", message=message, effect="what was tried afterwards was brought back to the first speed"))
+    elif any("throttled" in trial.flags for trial in known.trials):
+        found.append(Caution(code="throttled", message="clocks were lowered in some trials", effect="those may look slower than they are"))
+    if best is not None and best.verdict == "open":
+        message = "the runs or the time did not suffice to tell the likely best apart"
+        found.append(Caution(code="too-few-samples", message=message, effect="another configuration that was tried may be better"))
+    return found

@@ -1,0 +1,224 @@
+"""The loop of a tuning: a search is asked, an executor measures, the record keeps, the search is told; then the finals. Knows no kernel and no
+device.
+
+Between the trials one that was good is run again now and then: where the device has changed its speed, what is tried afterwards is brought back to
+the speed it had, and what was tried in between is run again. An interrupt ends a stage where it stands; everything that ended until then is recorded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ridgeline.backends import Attempt
+from ridgeline.core import Trial
+from ridgeline.core.executor import Executor, Piece
+from ridgeline.core.space import Value
+from ridgeline.core.units import format_quantity
+from ridgeline.tuning.finals import Finals, Standing
+from ridgeline.tuning.search import Strategy
+
+from .budget import Budget, Stopped
+from .known import FINAL, LOOK, Known
+from .record import Record
+from .subjects import Subject, key_of, trial_of
+
+__all__ = ["Builders", "Loop"]
+
+Report = Callable[[str, float | None], None]
+Config = dict[str, Value]
+#: Trials between two looks at the device; looks one after the other until it is believed that it has changed.
+_EVERY, _MOST_LOOKS = 16, 5
+#: Rounds of the finals in which the default runs as well, so that it is held against the best in the same minutes.
+_DEFAULT_ROUNDS = 9
+#: Runs that the finals of a small space may take: nearly all of it may be likely to be the best.
+_LEAST_FINALS = 90
+
+
+class Builders(NamedTuple):
+    """Who compiles beforehand, and how many at once."""
+
+    executor: Executor
+    at_once: int
+
+
+class Wanted(NamedTuple):
+    """A configuration to be run, and the flags of its trial."""
+
+    config: Config
+    flags: tuple[str, ...] = ()
+
+
+class Loop:
+    """One tuning.
+
+    Args:
+        subject: what is tuned; strategy: that is asked; record: open, with the trials of earlier sessions.
+        executor: that measures; budget: trials and time; say: progress; builders: null where nothing is compiled beforehand; seed: of the finals.
+
+    Attributes:
+        known: of all that was tried.
+        stopped: why the search is over; interrupt: what ended it, if something did.
+    """
+
+    def __init__(
+        self, subject: Subject, strategy: Strategy, record: Record, executor: Executor, budget: Budget, say: Report, *,
+        builders: Builders | None = None, seed: int = 0,
+    ) -> None:  # fmt: skip
+        self.subject, self.strategy, self.record, self.budget = subject, strategy, record, budget
+        self._executor, self._builders, self._say, self._seed = executor, builders, say, seed
+        self.known = Known(record.trials)
+        self.stopped: Stopped = "trials"
+        self.interrupt: KeyboardInterrupt | None = None
+        #: Keys of what was tried, is being tried, or is compiled to be tried.
+        self._taken = set(self.known.configs)
+        self._queue: list[Config] = []
+        self._again: list[Config] = []
+        self._number = max((trial.number for trial in record.trials), default=-1) + 1
+        self._now = self._since = self._looks = self._moves = 0
+        self._looked_at: Config | None = None
+        self._good: Config | None = None
+        self._tell_earlier()
+
+    def _tell_earlier(self) -> None:
+        pairs = [(key, value) for key, values in self.known.values.items() for value in values]
+        if pairs:
+            space = self.subject.configurations
+            self.strategy.tell(np.array([space.row(self.known.configs[key]) for key, _ in pairs]), np.array([value for _, value in pairs]))
+
+    # ---- the search ----------------------------------------------------------------------------------------------------------------
+
+    def search(self) -> None:
+        """Until trials, time or configurations are at their end, or a person interrupts."""
+        self._go(self._searched())
+
+    def _searched(self) -> Iterator[Wanted]:
+        default = self.subject.default
+        if default is not None and key_of(default) not in self._taken:
+            yield Wanted(default)
+        while True:
+            look = self._look()
+            if look is not None:
+                yield Wanted(look, (LOOK,))
+            elif self._again:
+                yield Wanted(self._again.pop(0))
+            else:
+                reason = self.budget.searched(len(self._taken) - len(self._queue))
+                config = None if reason else self._next()
+                if config is None:
+                    self.stopped = reason or "space"
+                    return
+                yield Wanted(config)
+
+    def _next(self) -> Config | None:
+        """The next configuration of the search; null when nothing is left."""
+        while not self._queue:
+            builders, wanted = self._builders, 1
+            if builders is not None:
+                left = math.inf if self.budget.trials is None else self.budget.trials - len(self._taken)
+                wanted = max(1, int(min(2 * builders.at_once, left)))
+            rows = self.strategy.ask(wanted)
+            if not len(rows):
+                return None
+            configs = [self.subject.configurations.config(row) for row in rows]
+            self._taken.update(key_of(config) for config in configs)
+            self._queue = configs if builders is None else self._built(builders.executor, configs)
+            if self.budget.searched(len(self._taken) - len(self._queue)) and not self._queue:
+                return None
+        return self._queue.pop(0)
+
+    def _built(self, builders: Executor, configs: Sequence[Config]) -> list[Config]:
+        """Those that compile; the others are recorded."""
+        pairs = [(config, piece) for config in configs if (piece := self.subject.build(config)) is not None]
+        failed = set()
+        for outcome in builders.run([piece for _, piece in pairs], Attempt):
+            config = pairs[outcome.number][0]
+            trial = trial_of(self._number, config, outcome, self.subject.unit)
+            if trial.failure is not None:
+                failed.add(key_of(config))
+                self._take(trial)
+        return [config for config in configs if key_of(config) not in failed]
+
+    def _look(self) -> Config | None:
+        """The configuration to look at the device with, if it is time; what a move has made doubtful is noted to be run again."""
+        if self._moves != self.known.level.moves:
+            self._moves = self.known.level.moves
+            self._again += self.known.doubtful
+        due = self._since >= _EVERY or (self.known.level.odd and self._looks < _MOST_LOOKS)
+        if not due or self.known.best is None:
+            return None
+        if self._since >= _EVERY or self._looked_at is None:
+            # The best as of the look before: a device that has become faster since makes the best since then look well.
+            self._looked_at, self._good, self._looks = self._good or self.known.best[0], self.known.best[0], 0
+        self._since, self._looks = 0, self._looks + 1
+        return self._looked_at
+
+    # ---- the finals ----------------------------------------------------------------------------------------------------------------
+
+    def finals(self) -> tuple[Standing, list[Config]]:
+        """The likely best run again; where the race stands at the end, and the configurations by its numbers."""
+        keys = self.known.running()
+        configs, places = [self.known.configs[key] for key in keys], {key: place for place, key in enumerate(keys)}
+        most = max(_LEAST_FINALS, math.ceil(1.8 * len(keys)))
+        finals, rounds = Finals([self.known.values[key] for key in keys], most_runs=most, seed=self._seed), 0
+        default = self.subject.default if self.subject.default in configs else None
+        while self.interrupt is None and not self.budget.over and (asked := finals.ask()):
+            rounds += 1
+            self._say(f"finals: round {rounds} of the likely best, {len(asked)} configurations", None)
+            wanted = [configs[number] for number in asked]
+            beside = [default] if default is not None and default not in wanted and rounds <= _DEFAULT_ROUNDS else []
+            first = len(self.known.trials)
+            self._go(Wanted(config, (FINAL,)) for config in (*wanted, *beside))
+            # Of a round that was interrupted, what ran.
+            done = [(places[key_of(trial.config)], trial) for trial in self.known.trials[first:]]
+            values = {number: math.nan if trial.objective is None else trial.objective.value for number, trial in done if number in asked}
+            finals.tell(list(values), [value / math.exp(self.known.level.now) for value in values.values()])
+        return finals.standing(), configs
+
+    # ---- running -------------------------------------------------------------------------------------------------------------------
+
+    def _go(self, wanted: Iterable[Wanted]) -> None:
+        """Measure what is wanted, as long as more is wanted."""
+        waiting: list[tuple[int, Wanted]] = []
+
+        def pieces() -> Iterator[Piece]:
+            for each in wanted:
+                self._taken.add(key_of(each.config))
+                found = self.subject.piece(each.config, None if each.flags else self._best_now())
+                if isinstance(found, Attempt):
+                    self._take(trial_of(self._number, each.config, found, self.subject.unit, each.flags))
+                else:
+                    waiting.append((self._number, each))
+                    self._number += 1
+                    yield found
+
+        try:
+            for outcome in self._executor.run(pieces(), Attempt):
+                number, each = waiting[outcome.number]
+                self._take(trial_of(number, each.config, outcome, self.subject.unit, each.flags))
+        except KeyboardInterrupt as interrupt:
+            self.interrupt, self.stopped = interrupt, "interrupted"
+
+    def _best_now(self) -> float | None:
+        """What the best would take at the speed that the device has now."""
+        return None if self.known.best is None else self.known.best[1] * math.exp(self.known.level.now)
+
+    def _take(self, trial: Trial) -> None:
+        """Record it, tell the search, tell the person."""
+        self.record.add(trial)
+        self._number = max(self._number, trial.number + 1)
+        value = self.known.add(trial)
+        if FINAL in trial.flags:
+            return
+        self._now, self._since = self._now + 1, self._since + (LOOK not in trial.flags)
+        self.strategy.tell(self.subject.configurations.row(trial.config)[None], np.array([value]))
+        tried = len(self._taken) - len(self._queue)
+        part, left_s = self.budget.progress(tried, self._now)
+        best = self.known.best
+        lowest = "none ran yet" if best is None else f"best {format_quantity(best[1], self.subject.unit)}"
+        limit = f" of {self.budget.trials}" if self.budget.trials is not None else ""
+        left = "" if left_s is None else f", {format_quantity(left_s, 's')} left"
+        self._say(f"tuning: {tried}{limit} configurations, {lowest}{left}", part)

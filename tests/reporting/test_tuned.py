@@ -1,0 +1,165 @@
+"""The page and the HTML of a tuning, and what is exported: what may be relied on is said, names are only texts, numbers only finite ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ridgeline.core import (
+    Caution,
+    CurvePoint,
+    Importance,
+    ImportanceTable,
+    Parameter,
+    Quantity,
+    RooflineLeft,
+    Trial,
+    TunedBest,
+    TunedDefault,
+    TunedSpace,
+    TunedTie,
+    TuneReport,
+    UsageError,
+)  # fmt: skip
+from ridgeline.reporting import markdown, terminal, tuned_page, tuned_report_html
+from ridgeline.reporting.export.tuned import c_header, python_module, selected
+
+CONFIG = {"tile": 16, "pack": True, "order": "ij", "scale": 0.5, "offset": -1}
+PARAMETERS = (
+    Parameter(name="tile", values=(8, 16)), Parameter(name="pack", values=(False, True)), Parameter(name="order", values=("ij", "ji")),
+    Parameter(name="scale", values=(0.5,)), Parameter(name="offset", values=(-1, 1)),
+)  # fmt: skip
+SHARE = Importance(parameters=("tile", "pack"), share=0.6, low=0.5, high=0.7)
+BEST = TunedBest(
+    config=CONFIG, objective=1e-3, objective_ci=(0.9e-3, 1.1e-3), probability_best=0.9, probability_better=0.01, verdict="tie",
+    ties=(TunedTie(config={**CONFIG, "tile": 8}, objective=1.001e-3, probability_best=0.1),), runs=9,
+)  # fmt: skip
+
+
+def report(**changed: Any) -> TuneReport:
+    given = {
+        "target": "gemm", "space": TunedSpace(parameters=PARAMETERS, constraints=(), size=16), "best": BEST, "trials": 40, "failures": {"crash": 2},
+        "unique_evaluations": 12, "search_s": 3.0, "overhead_s": 0.2, "resumed_from": None, "strategy": "guided", "machine": "EPYC, 2 CPUs usable",
+        "curve": (CurvePoint(evaluations=1, objective=4e-3), CurvePoint(evaluations=9, objective=1e-3)), "fingerprint": "f0", "shape": {"n": 512},
+        "importance": ImportanceTable(shares=(SHARE,), explained=0.8, trials=12, method="m"),
+    }  # fmt: skip
+    return TuneReport(**{**given, **changed})
+
+
+def trial(number: int, seconds: float | None = None, **config: Any) -> Trial:
+    objective = None if seconds is None else Quantity(value=seconds, low=seconds, high=seconds, confidence=1.0, unit="s", source="measured")
+    return Trial(config={**CONFIG, **config}, number=number, objective=objective, failure=None if objective else "crash")
+
+
+TRIALS = (trial(0, 4e-3, tile=8, order="ji"), trial(1), trial(2, 1e-3), trial(3, 2e-3, pack=False), trial(4, 1.05e-3))
+
+
+def page_of(found: TuneReport) -> str:
+    return terminal(tuned_page(found), 140, False)
+
+
+def test_the_page_says_what_was_found_and_how_sure() -> None:
+    said = page_of(report())
+    for part in (
+        "gemm: 1.00 ms, in a tie with others",
+        "1.00 ms [900 µs, 1.10 ms]",
+        "tile = 8",
+        "tile × pack",
+        "its process ended",
+        "of 16 valid ones",
+    ):
+        assert part in said, part
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"best": None}, "gemm: nothing ran of 12 configurations that were tried"),
+        ({"best": msgspec.structs.replace(BEST, verdict="won", ties=())}, "the best of those tried with 99"),
+        ({"best": msgspec.structs.replace(BEST, verdict="open")}, "not told from others"),
+        ({"default": TunedDefault(config={}, objective=2e-3, speedup=(1.8, 2.1), better=True)}, "1.80–2.10×"),
+        ({"default": TunedDefault(config={}, objective=1e-3, speedup=(0.9, 1.1))}, "no better setting than the default was found (12 were tried)"),
+        ({"roofline": RooflineLeft(floor_s=7e-4, bound="compute", share=0.7, ceiling="FMA, fp32")}, "of the compute ceiling"),
+        ({"importance": ImportanceTable(note="too few: 3 configurations ran, 16 are needed")}, "too few: 3 configurations ran"),
+        ({"warnings": (Caution(code="throttled", message="the device changed its speed", effect="x"),)}, "the device changed its speed"),
+        ({"stopped": "interrupted", "failures": {}}, "interrupted"),
+    ],
+)
+def test_the_headline_says_what_may_be_relied_on(changed: dict[str, Any], said: str) -> None:
+    assert said in page_of(report(**changed))
+    assert markdown(tuned_page(report(**changed)))
+
+
+def test_the_html_draws_the_curve_the_configurations_and_the_importance() -> None:
+    html = tuned_report_html(report(), TRIALS)
+    assert html.count("<svg") == 3
+    assert html.count('class="trial best"') == 1
+    assert "://" not in html
+    assert "Content-Security-Policy" in html
+
+
+@pytest.mark.parametrize("trials", [(), TRIALS[:1], TRIALS[1:2]])
+@pytest.mark.parametrize("best", [None, BEST])
+def test_the_html_of_few_trials(trials: tuple[Trial, ...], best: TunedBest | None) -> None:
+    html = tuned_report_html(report(best=best, curve=() if best is None else report().curve), trials)
+    assert html.endswith("</html>\n")
+    assert "nan" not in html.lower().replace("nano", "")
+
+
+def test_names_are_only_texts() -> None:
+    evil = '<script>alert("x")</script>'
+    parameters = (Parameter(name="tile", values=(evil, "b")),)
+    found = report(
+        target=evil, space=TunedSpace(parameters=parameters, constraints=(), size=2), best=msgspec.structs.replace(BEST, config={"tile": evil})
+    )
+    html = tuned_report_html(
+        found, (Trial(config={"tile": evil}, objective=TRIALS[0].objective), Trial(config={"tile": "b"}, objective=TRIALS[2].objective))
+    )
+    assert "<script>alert" not in html
+
+
+def test_the_header_compiles_and_says_the_values(tmp_path: Path) -> None:
+    text = c_header(report(target="k */", best=msgspec.structs.replace(BEST, config={**CONFIG, "order": 'i"\\j?é'})))
+    (tmp_path / "best.h").write_text(text, encoding="utf-8")
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "best.h"\n#include "best.h"\n'
+        'int main(void) { printf("%d %d %s %g %d\\n", K_TILE, K_PACK, K_ORDER, K_SCALE, 3 + K_OFFSET); }\n',
+        encoding="utf-8",
+    )
+    subprocess.run(["gcc", "-Wall", "-Werror", "-o", str(tmp_path / "main"), str(tmp_path / "main.c")], check=True)
+    done = subprocess.run([str(tmp_path / "main")], capture_output=True, check=True)
+    assert done.stdout.decode() == '16 1 i"\\j?é 0.5 2\n'
+
+
+def test_the_module_is_python(tmp_path: Path) -> None:
+    (tmp_path / "best.py").write_text(python_module(report(target="3 gemm")), encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", "import best; print(best._3_GEMM)"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == repr(CONFIG)
+
+
+def test_the_entry_of_a_selection() -> None:
+    found = selected(report(), "2026-01-01")
+    assert (found.target, found.config, found.shape, found.fingerprint, found.verdict, found.at) == (
+        "gemm",
+        CONFIG,
+        {"n": 512},
+        "f0",
+        "tie",
+        "2026-01-01",
+    )
+
+
+@pytest.mark.parametrize("export", [c_header, python_module, selected])
+def test_nothing_is_not_exported(export: Any) -> None:
+    with pytest.raises(UsageError, match="a configuration that ran"):
+        export(report(best=None))
+
+
+def test_names_that_would_be_one() -> None:
+    with pytest.raises(UsageError, match="upper case"):
+        c_header(report(best=msgspec.structs.replace(BEST, config={"tile": 1, "TILE": 2})))
