@@ -144,6 +144,14 @@ class Runner:
         """What a measured time depends on beside the values: digests of sources and inputs, flags, toolchain, driver and device with versions."""
         raise NotImplementedError
 
+    def limits(self, options: Mapping[str, Any]) -> dict[str, int]:
+        """What the driver or the host says of its limits, by the names by which constraints look at them; asked in a worker. None by default.
+
+        Args:
+            options: of the runner, those that say which device.
+        """
+        return {}
+
     def environment(self, job: Job) -> Environment:
         """The process that it needs, asked in the parent; any by default."""
         return Environment()

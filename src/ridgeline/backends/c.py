@@ -28,7 +28,7 @@ from .base import BuildFailed, Job, Kernel, RunFailed, Runner
 from .digests import digest_of_source, digest_of_sources, inputs_of, options_of
 from .placeholders import macros_of, placed
 from .sources import build_failed, flags_of, function_of, sources_of
-from .surroundings import environment, processor
+from .surroundings import environment, host_limits, processor
 
 __all__ = ["CompiledC"]
 
@@ -72,6 +72,10 @@ class CompiledC(Runner):
             "device": processor(),
             "environment": environment(_ENVIRONMENT),
         }
+
+    def limits(self, options: Mapping[str, Any]) -> dict[str, int]:
+        """Those of this CPU."""
+        return host_limits()
 
     def build(self, job: Job, folder: str) -> dict[str, str]:
         """A shared library, and what the compiler said."""

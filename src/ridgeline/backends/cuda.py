@@ -30,6 +30,16 @@ Array = NDArray[Any]
 _HELP = "pip install a build of cupy for the CUDA of this machine, such as cupy-cuda12x"
 #: What the driver says of a launch that asks for more than the device has (CUDA driver API, CUresult).
 _INVALID = ("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "CUDA_ERROR_INVALID_VALUE")
+#: Limits by the device's attributes.
+_LIMITS = {
+    "max_threads_per_block": "MaxThreadsPerBlock",
+    "max_threads_per_unit": "MaxThreadsPerMultiProcessor",
+    "max_groups_per_unit": "MaxBlocksPerMultiprocessor",
+    "shared_memory_bytes": "MaxSharedMemoryPerMultiprocessor",
+    "registers": "MaxRegistersPerMultiprocessor",
+    "warp_threads": "WarpSize",
+    "execution_units": "MultiProcessorCount",
+}
 
 
 class Cuda(Runner):
@@ -58,7 +68,7 @@ class Cuda(Runner):
     def identity(self, job: Job) -> dict[str, str]:
         """Sources with what they include, compiler, device and driver."""
         cupy = _cupy()
-        runtime, number = cupy.cuda.runtime, _number(job)
+        runtime, number = cupy.cuda.runtime, _number(job.options)
         properties = runtime.getDeviceProperties(number)
         return {
             **options_of(job, paths=("source",)),
@@ -70,10 +80,23 @@ class Cuda(Runner):
             "environment": environment(r"(CUDA|CUPY)_\w+"),
         }
 
+    def limits(self, options: Mapping[str, Any]) -> dict[str, int]:
+        """Those of the device (CUDA runtime API, cudaDeviceAttr)."""
+        cupy, number = _cupy(), _number(options)
+        said = cupy.cuda.Device(number).attributes
+        block = said.get("MaxSharedMemoryPerBlockOptin") or said.get("MaxSharedMemoryPerBlock")
+        found = {
+            **{name: said.get(attribute) for name, attribute in _LIMITS.items()},
+            "shared_memory_per_block_bytes": block,
+            "registers_bytes": 4 * said.get("MaxRegistersPerMultiprocessor", 0),
+            "memory_bytes": cupy.cuda.runtime.getDeviceProperties(number)["totalGlobalMem"],
+        }
+        return {name: int(value) for name, value in found.items() if value}
+
     def load(self, job: Job, built: Mapping[str, str]) -> Kernel:
         """Compiled for the device; CuPy keeps its binary."""
         cupy, source = _cupy(), source_of(job)
-        with cupy.cuda.Device(_number(job)):
+        with cupy.cuda.Device(_number(job.options)):
             # CuPy keeps binaries by source and options; what is included is made part of the options.
             options = (*macros_of(job.values), *flags_of(job), f"-I{source.parent}", f"-DRIDGELINE_SOURCES_{_sources(job)}=1")
             try:
@@ -91,7 +114,7 @@ class Cuda(Runner):
 class _Launched:
     def __init__(self, cupy: Any, job: Job, function: Any) -> None:
         self._cupy, self._job, self._function = cupy, job, function
-        self._device = _number(job)
+        self._device = _number(job.options)
         self._grid, self._block = _size(job, "grid_size"), _size(job, "block_size")
         shared = sizes_of(job, "shared_size", most=1) if job.options.get("shared_size") else None
         self._shared = shared[0] if shared else 0
@@ -163,8 +186,8 @@ def _size(job: Job, option: str) -> tuple[int, ...]:
     return sizes
 
 
-def _number(job: Job) -> int:
-    return int(job.options.get("device", 0))
+def _number(options: Mapping[str, Any]) -> int:
+    return int(options.get("device", 0))
 
 
 def _files(job: Job) -> list[Path]:

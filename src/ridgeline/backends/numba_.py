@@ -23,7 +23,7 @@ from .digests import digest_of_sources, inputs_of, options_of
 from .includes import modules_beside
 from .python_files import beside, run_file
 from .sources import function_of, source_of
-from .surroundings import environment, processor, versions
+from .surroundings import environment, host_limits, processor, versions
 
 __all__ = ["Numba"]
 
@@ -56,6 +56,10 @@ class Numba(Runner):
             "device": processor(),
             "environment": environment(r"NUMBA_\w+"),
         }
+
+    def limits(self, options: Mapping[str, Any]) -> dict[str, int]:
+        """Those of this CPU."""
+        return host_limits()
 
     def load(self, job: Job, built: Mapping[str, str]) -> Kernel:
         """Run the file and compile the function."""

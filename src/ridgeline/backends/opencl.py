@@ -63,7 +63,7 @@ class OpenCl(Runner):
 
     def identity(self, job: Job) -> dict[str, str]:
         """Sources with what they include, the package, device and driver."""
-        device = _device(job)
+        device = _device(job.options)
         return {
             **options_of(job, paths=("source",)),
             **inputs_of(job),
@@ -71,6 +71,16 @@ class OpenCl(Runner):
             "compiler": f"{device.platform.name} {device.platform.version}, {versions('pyopencl')}",
             "device": f"{device.name}, {device.version}, driver {device.driver_version}; {processor()}",
             "environment": environment(r"(POCL|PYOPENCL)_\w+"),
+        }
+
+    def limits(self, options: Mapping[str, Any]) -> dict[str, int]:
+        """Those of the device (OpenCL 3.0, clGetDeviceInfo)."""
+        device = _device(options)
+        return {
+            "max_threads_per_block": int(device.max_work_group_size),
+            "shared_memory_per_block_bytes": int(device.local_mem_size),
+            "execution_units": int(device.max_compute_units),
+            "memory_bytes": int(device.global_mem_size),
         }
 
     def build(self, job: Job, folder: str) -> dict[str, str]:
@@ -150,9 +160,9 @@ def _cl() -> Any:
         raise BackendUnavailable("the package pyopencl", found=str(error), remedy=_EXTRA) from error
 
 
-def _device(job: Job) -> Any:
-    """The device of a job: the first whose platform and name fit."""
-    platform, name = str(job.options.get("platform", "")), str(job.options.get("device", ""))
+def _device(options: Mapping[str, Any]) -> Any:
+    """The device that options ask for: the first whose platform and name fit."""
+    platform, name = str(options.get("platform", "")), str(options.get("device", ""))
     there = [device for each in _cl().get_platforms() if platform.lower() in each.name.lower() for device in each.get_devices()]
     fitting = [device for device in there if name.lower() in device.name.lower()]
     if not fitting:
@@ -162,7 +172,7 @@ def _device(job: Job) -> Any:
 
 
 def _opened(job: Job) -> tuple[Any, Any]:
-    device = _device(job)
+    device = _device(job.options)
     return _context(device), device
 
 

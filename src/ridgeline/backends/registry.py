@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,7 +11,7 @@ from ridgeline.core import BackendUnavailable, PluginError, plugins
 
 from .base import Runner
 
-__all__ = ["Broken", "find", "ready", "registry"]
+__all__ = ["Broken", "find", "limits", "ready", "registry"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,15 @@ def ready(name: str) -> Runner:
     if missing := runner.missing():
         raise BackendUnavailable(f"what the runner {name!r} needs", found=missing, remedy="install it, or choose another runner")
     return runner
+
+
+def limits(runner: str, options: Mapping[str, Any]) -> dict[str, int]:
+    """`Runner.limits` of the runner of that name, for a worker: asking may load a driver.
+
+    Raises:
+        PluginError, BackendUnavailable: as `ready`.
+    """
+    return ready(runner).limits(options)
 
 
 def registry() -> tuple[tuple[Runner, ...], tuple[Broken, ...]]:

@@ -8,8 +8,10 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from ridgeline.machine import read_machine
+from ridgeline.machine.caches import read_levels
+from ridgeline.machine.vectors import vector_bits
 
-__all__ = ["environment", "processor", "versions"]
+__all__ = ["environment", "host_limits", "processor", "versions"]
 
 #: What decides how threads and memory of any program behave.
 _ANY = r"LD_LIBRARY_PATH|LD_PRELOAD|GLIBC_TUNABLES|(OMP|GOMP|KMP|MALLOC|MKL|OPENBLAS)_\w+"
@@ -20,6 +22,14 @@ def processor() -> str:
     """What `-march=native` goes by, and how many of it there are."""
     machine = read_machine()
     return f"{machine.cpu_model}, {machine.architecture}, {machine.cpus_online} CPUs, {' '.join(machine.isa)}"
+
+
+def host_limits() -> dict[str, int]:
+    """What is known of this CPU without measuring: CPUs that may be used, width of a vector, caches, memory."""
+    machine = read_machine()
+    caches = {f"{each.name.lower()}_bytes": each.capacity_bytes for each in read_levels(machine.cpus_allowed[0] if machine.cpus_allowed else 0)}
+    found = {"execution_units": machine.cpus_usable, "vector_bits": vector_bits(machine.isa), "memory_bytes": machine.memory_bytes, **caches}
+    return {name: value for name, value in found.items() if value}
 
 
 def environment(more: str = "") -> str:

@@ -28,6 +28,16 @@ __all__ = ["Triton"]
 Array = NDArray[Any]
 _HELP = "pip install triton, and a torch for the GPU of this machine"
 _LAUNCH = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+#: Limits by the names that torch gives them (torch.cuda.get_device_properties).
+_LIMITS = {
+    "max_threads_per_unit": "max_threads_per_multi_processor",
+    "shared_memory_bytes": "shared_memory_per_multiprocessor",
+    "shared_memory_per_block_bytes": "shared_memory_per_block_optin",
+    "registers": "regs_per_multiprocessor",
+    "warp_threads": "warp_size",
+    "execution_units": "multi_processor_count",
+    "memory_bytes": "total_memory",
+}
 
 
 class Triton(Runner):
@@ -51,7 +61,7 @@ class Triton(Runner):
     def identity(self, job: Job) -> dict[str, str]:
         """The file with the modules beside it, packages, device and driver."""
         torch = _package("torch")
-        properties = torch.cuda.get_device_properties(_device(job))
+        properties = torch.cuda.get_device_properties(_device(job.options))
         return {
             **options_of(job, paths=("source",)),
             **inputs_of(job),
@@ -61,6 +71,12 @@ class Triton(Runner):
             "driver": f"CUDA {torch.version.cuda}, HIP {torch.version.hip}, driver {_driver()}",
             "environment": environment(r"(TRITON|CUDA|HIP)_\w+"),
         }
+
+    def limits(self, options: Mapping[str, Any]) -> dict[str, int]:
+        """Those of the device, as far as torch knows them."""
+        said = _package("torch").cuda.get_device_properties(_device(options))
+        found = {name: getattr(said, attribute, 0) for name, attribute in _LIMITS.items()}
+        return {name: int(value) for name, value in found.items() if value}
 
     def load(self, job: Job, built: Mapping[str, str]) -> Kernel:
         """Run the file and compile the kernel; Triton keeps its binary by source, what that calls, and constants."""
@@ -83,7 +99,7 @@ class _Launched:
         grid = sizes_of(job, "grid_size")
         if grid is None:
             raise UsageError("an option grid_size: one to three numbers", found="none", remedy="give it")
-        device = _device(job)
+        device = _device(job.options)
         self._first = {argument.name: filled(argument) for argument in job.arguments}
         with self._as_ours():
             self._there = {
@@ -136,8 +152,8 @@ class _Launched:
             raise RunFailed(str(error), crashed=True) from error
 
 
-def _device(job: Job) -> str:
-    return str(job.options.get("device", "cuda"))
+def _device(options: Mapping[str, Any]) -> str:
+    return str(options.get("device", "cuda"))
 
 
 def _driver() -> str:

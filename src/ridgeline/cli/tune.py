@@ -38,6 +38,7 @@ _INTERRUPTED, _INCONCLUSIVE = 130, 3
 @click.option("--resume", is_flag=True, help="Go on with the trials in the record.")
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="That compile at once; measured is one after the other.")
 @click.option("--runs", type=click.IntRange(1, 100_000), help="Timed runs of a configuration each time. [default: 7]")
+@click.option("--device", metavar="NAME", help="Of the catalogue: its limits, for constraints that look at what the driver does not say.")
 @click.option("--lower-precision", is_flag=True, help="Allow a deployment settings that lower its precision and change its results.")
 @shape_option
 @runtime_option
@@ -93,7 +94,7 @@ def _tuned(target: str | None, given: dict[str, Any], line: str, runs: list[Run]
         try:
             return flow(
                 subject, record=given["record"], resume=given["resume"], strategy=given["strategy"], trials=given["trials"], time_s=time_s,
-                seed=given["seed"], workers=given["workers"], precisions=given["lower_precision"], runs=given["runs"], notebook=notebook,
+                seed=given["seed"], workers=given["workers"], precisions=given["lower_precision"], device=given["device"], runs=given["runs"], notebook=notebook,
                 report=report, command=line, run_to=runs.append,
             )  # fmt: skip
         except KeyboardInterrupt as error:

@@ -17,6 +17,7 @@ import msgspec
 
 from ridgeline.core import Caution, Facts, RidgelineError, RooflineLeft, Run, TargetInfo, TuneReport
 from ridgeline.core.executor import Executor
+from ridgeline.device import find
 from ridgeline.machine import Limits, Workers, commit_of, read_machine, software_versions
 from ridgeline.tuning.search import DEFAULT
 from ridgeline.tuning.search import strategy as search_of
@@ -52,6 +53,7 @@ def tune(
     seed: int | None = None,
     workers: int = 1,
     precisions: bool = False,
+    device: str | None = None,
     runs: int | None = None,
     executor: Executor | None = None,
     notebook: Notebook | None = None,
@@ -69,6 +71,7 @@ def tune(
         strategy, options: of the search; trials: different configurations; time_s: wall seconds in all; seed: null for what the SPEC says, else the
             default search, 200 trials (where no time is given) and 0.
         workers: that compile at once; measured is one after the other.
+        device: of the catalogue, whose limits the constraints of a SPEC may look at, where the runner does not say them.
         precisions: whether a deployment may be given a lower precision, which changes its results.
         runs: timed, of one attempt; executor: that measures, a process of this machine if null.
         notebook: where the Run is kept; report: told what is going on and the part done; command: the command line, for the record.
@@ -85,7 +88,10 @@ def tune(
         spec = target if _is_spec(target) else spec_of(target) if isinstance(target, str) else None
         say = report or _nothing
         say("making ready", None)
-        ready = of_target(target, folder, precisions=precisions, runs=runs) if spec is None else of_spec(spec, folder, cache=cache, runs=runs)
+        if spec is None:
+            ready = of_target(target, folder, precisions=precisions, runs=runs)
+        else:
+            ready = of_spec(spec, folder, device=None if device is None else find(device), cache=cache, runs=runs)
         limits = Limits(wall_s=2 * ready.build_s + _RUNS_OF_ATTEMPT * ready.run_s + _ASIDE_S, memory_bytes=ready.memory_bytes)
         budget_given = trials is not None or time_s is not None
         with contextlib.ExitStack() as stack:

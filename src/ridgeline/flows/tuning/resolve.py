@@ -22,7 +22,7 @@ from ridgeline.tuning.space import Configurations, names_in, substituted, worked
 from .limits import DEVICE_LIMITS, limits_of
 from .spec import Expression, SpecArgument, TuningSpec, size_options
 
-__all__ = ["Work", "absolute", "configurations_of", "job_of", "reference_job", "space_of", "with_values", "work_of"]
+__all__ = ["Work", "absolute", "configurations_of", "job_of", "limits_in", "reference_job", "space_of", "with_values", "work_of"]
 
 
 class Work(NamedTuple):
@@ -49,11 +49,15 @@ def space_of(spec: TuningSpec, device: Device | None = None, limits: Mapping[str
     Raises:
         UsageError: a constraint looks at a limit that nobody gives.
     """
+    return with_values(spec, {**limits_of(limits_in(spec), device, limits), **spec.kernel.constants})
+
+
+def limits_in(spec: TuningSpec) -> list[str]:
+    """Limits of the device that constraints and conditions look at."""
     texts = (*spec.constraints, *(each.when for each in spec.parameters if each.when))
     looked_at = {name for text in texts for name in names_in(text)}
     own = {each.name for each in spec.parameters} | set(spec.kernel.constants)
-    wanted = [name for name in DEVICE_LIMITS if name in looked_at and name not in own]
-    return with_values(spec, {**limits_of(wanted, device, limits), **spec.kernel.constants})
+    return [name for name in DEVICE_LIMITS if name in looked_at and name not in own]
 
 
 def configurations_of(spec: TuningSpec, device: Device | None = None, limits: Mapping[str, int] | None = None) -> Configurations:

@@ -22,7 +22,7 @@ __all__ = ["Ready", "of_spec", "of_target", "spec_of"]
 Config = Mapping[str, Value]
 #: Runners whose kernels run on the cores that the probe measures.
 _ON_THIS_CPU = ("c", "numba")
-_LOOK_LIMIT_S, _MOST_READ = 600.0, 10_000_000
+_LOOK_LIMIT_S, _ASK_LIMIT_S, _MOST_READ = 600.0, 120.0, 10_000_000
 #: Seconds for one call of a deployment and for preparing it: a setting may make either many times as long.
 _DEPLOYMENT_BUILD_S, _DEPLOYMENT_RUN_S = 300.0, 60.0
 
@@ -81,12 +81,12 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
     """A specification, made ready: its reference is worked out.
 
     Args:
-        folder: for the reference, as long as the tuning goes on; device: whose limits constraints may look at.
+        folder: for the reference, as long as the tuning goes on; device: whose limits constraints may look at, where the driver does not say them.
         cache: of what is compiled; runs: timed, of one attempt.
     """
-    from .resolve import configurations_of, job_of, reference_job
+    from .resolve import configurations_of, job_of, limits_in, reference_job
 
-    configurations = configurations_of(spec, device)
+    configurations = configurations_of(spec, device, _limits_here(spec) if limits_in(spec) else None)
     limits, reference = spec.limits, ""
     right = reference_job(spec)
     if right is not None:
@@ -103,6 +103,13 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
         options=search.options, trials=search.trials, time_s=search.time_s, seed=search.seed, file=str(spec.kernel.options.get("source", "")) if
         spec.kernel.options else "", shape=spec.kernel.constants, left_of=_left_of(spec),
     )  # fmt: skip
+
+
+def _limits_here(spec: Any) -> dict[str, int]:
+    """What the driver says."""
+    options = {name: value for name, value in spec.kernel.options.items() if isinstance(value, (str, int))}
+    with Worker(limits=Limits(wall_s=_ASK_LIMIT_S)) as worker:
+        return worker.call("ridgeline.backends.registry:limits", {"runner": spec.kernel.runner, "options": options}, dict[str, int])
 
 
 def _left_of(spec: Any) -> Callable[[Config, float], RooflineLeft | None] | None:

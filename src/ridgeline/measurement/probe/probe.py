@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from ridgeline import _native
 from ridgeline.core import Ceiling, Cost, Device, Machine, MemoryLevel, UsageError
 from ridgeline.machine.caches import read_levels
+from ridgeline.machine.vectors import vector_bits, vector_registers
 
 from .dispatch import dispatch_items, missing_libraries
 from .items import CostOf, Item, RateOf
@@ -25,8 +26,6 @@ from .working_sets import ASSUMED, cached_bytes, memory_set
 
 __all__ = ["measure", "probe"]
 
-_VECTOR_BITS = (("avx512f", 512), ("avx2", 256), ("sse2", 128), ("asimd", 128))
-_VECTOR_REGISTERS = (("avx512f", 32), ("avx2", 16), ("sse2", 16), ("asimd", 32))
 _DEFAULT_L2 = 256 << 10
 
 
@@ -107,8 +106,7 @@ def _device(
         if isinstance(item.goal, CostOf) and item.goal.unit == "s"
     )
     clock_hz = next((summary.quantity for item, summary in summaries if item.goal.unit == "Hz"), None)
-    bits = next((bits for name, bits in _VECTOR_BITS if name in isa), None)
-    registers = next((count for name, count in _VECTOR_REGISTERS if name in isa), None)
+    bits, registers = vector_bits(isa), vector_registers(isa)
     return Device(
         name=f"{machine.cpu_model or machine.architecture} ({machine.cpus_usable} CPUs)",
         kind="cpu",
