@@ -94,8 +94,8 @@ def _tuned(target: str | None, given: dict[str, Any], line: str, runs: list[Run]
         try:
             return flow(
                 subject, record=given["record"], resume=given["resume"], strategy=given["strategy"], trials=given["trials"], time_s=time_s,
-                seed=given["seed"], workers=given["workers"], precisions=given["lower_precision"], device=given["device"], runs=given["runs"], notebook=notebook,
-                report=report, command=line, run_to=runs.append,
+                seed=given["seed"], workers=given["workers"], precisions=given["lower_precision"], device=given["device"], runs=given["runs"],
+                notebook=notebook, report=report, command=line, run_to=runs.append,
             )  # fmt: skip
         except KeyboardInterrupt as error:
             if given["record"] and os.path.isfile(given["record"]):
