@@ -2,8 +2,10 @@
 
 It begins with configurations that lie far from each other. Then each proposal is that of the largest expected improvement of ln(value) over the
 best, and every few of them another view has its say, so that a process that is sure of a wrong thing does not end the search: what differs in one
-parameter from the best, by the mean; and the ratio of densities of `parzen`. Values that are far above the others count as less far, and a failure as
-the worst of these. Spaces with more configurations than can be held are searched through a part that is drawn anew whenever reaches are learned.
+parameter from the best, by the mean, as long as the best is new; and the ratio of densities of `parzen`. Improvements are expected with deviations
+half as large again as the process has them: it takes the reaches that it has learned for sure, and would stay in the valley that it found first.
+Values that are far above the others count as less far, and a failure as the worst of these. Spaces with more configurations than can be held are
+searched through a part that is drawn anew whenever reaches are learned.
 
 Sources: D. R. Jones et al., "Efficient Global Optimization of Expensive Black-Box Functions", J. Global Optimization 13 (1998), section 4;
 D. Ginsbourger et al., "Kriging Is Well-Suited to Parallelize Optimization", 2010, for batches: what waits is believed to be what the mean says.
@@ -39,6 +41,8 @@ _BEST = 5
 _GUESS_OFF, _LEAST_SCALE = 0.3, 1e-3
 #: Parts of a guess that may be believed.
 _WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: Deviations for improvements over those of the process; turns beside the same best.
+_WIDER, _BESIDE = 1.5, 4
 #: Improvements below this part of a deviation of the target are none.
 _LEAST_GAIN = 0.01
 #: Values above the median by more than the distance between quartiles and this, in ln, count as so far; failures as far or as the worst.
@@ -67,6 +71,8 @@ class Guided(Strategy):
         self._guess, self._weight, self._shift = guess, 0.0 if guess is None else 1.0, 0.0
         self._pool_guess: Floats = np.zeros(0)
         self._next_learning = _FIRST
+        #: The number of the best, and how many turns were taken beside it.
+        self._beside = (-1, 0)
         self._start = self._spread()
         if guess is not None:
             self._renew()
@@ -186,7 +192,7 @@ class Guided(Strategy):
             # Nothing is known but the guess.
             return int(np.argmin(np.where(free, self._pool_guess if len(self._pool_guess) else mean, np.inf)))
         turn = self.turns[number % len(self.turns)] if number >= _FIRST else "gain"
-        if turn == "near":
+        if turn == "near" and self._news():
             near = free & ((self._pool != self.rows[self.best]).sum(axis=1) == 1)
             if near.any():
                 return int(np.argmin(np.where(near, mean, np.inf)))
@@ -194,7 +200,15 @@ class Guided(Strategy):
             score = parzen_score(self.rows, self.values, self._pool, self.space.sizes)
             return int(np.argmax(np.where(free, score + 1e-6 * self.generator.random(len(score)), -np.inf)))
         best = float((self._capped(self.values).min() - self._centre) / self._scale)
-        return int(np.argmax(np.where(free, _gain(np.float32(best - _LEAST_GAIN) - mean, deviation), -np.inf)))
+        return int(np.argmax(np.where(free, _gain(np.float32(best - _LEAST_GAIN) - mean, np.float32(_WIDER) * deviation), -np.inf)))
+
+    def _news(self) -> bool:
+        """Whether few turns were taken beside the best."""
+        best = self.best
+        assert best is not None
+        taken = self._beside[1] if self._beside[0] == best else 0
+        self._beside = (best, taken + 1)
+        return taken < _BESIDE
 
     def _draw_pool(self) -> None:
         """Configurations drawn evenly, and what differs in one parameter from the best few."""
