@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ridgeline.core import Caution, Facts, RidgelineError, RooflineLeft, Run, TargetInfo, TuneReport
-from ridgeline.core.executor import Executor
+from ridgeline.core import Caution, Facts, RidgelineError, RooflineLeft, Run, TargetInfo, TuneReport, plugins
+from ridgeline.core.executor import Executor, Piece
 from ridgeline.device import find
 from ridgeline.machine import Limits, Workers, commit_of, read_machine, software_versions
 from ridgeline.tuning.search import DEFAULT
@@ -39,6 +39,8 @@ Report = Callable[[str, float | None], None]
 #: Runs of one attempt that its worker may take in all, beside building, and what else it does.
 _RUNS_OF_ATTEMPT, _ASIDE_S = 60, 30.0
 _PRELOAD = "ridgeline.backends.attempts"
+#: Kinds of plugins that an attempt looks up; processes of different environments that are kept, each with the libraries that it has loaded.
+_PLUGINS, _PROCESSES = ("runners", "changes", "targets", "synchronisers"), 4
 
 
 def tune(
@@ -95,10 +97,12 @@ def tune(
         limits = Limits(wall_s=2 * ready.build_s + _RUNS_OF_ATTEMPT * ready.run_s + _ASIDE_S, memory_bytes=ready.memory_bytes)
         budget_given = trials is not None or time_s is not None
         with contextlib.ExitStack() as stack:
-            made = executor or stack.enter_context(Workers(1, limits=limits, preload=_PRELOAD, spoiled=_spoiled))
+            # Looking through the metadata of the environment takes as long as starting: once is enough for all.
+            told = Piece("ridgeline.core.plugins:take", {"points": plugins.found(_PLUGINS)})
+            made = executor or stack.enter_context(Workers(1, limits=limits, preload=_PRELOAD, first=told, spoiled=_spoiled, kept=_PROCESSES))
             builders = None
             if workers > 1 and ready.subject.compiles:
-                builders = Builders(stack.enter_context(Workers(workers, limits=limits, preload=_PRELOAD)), workers)
+                builders = Builders(stack.enter_context(Workers(workers, limits=limits, preload=_PRELOAD, first=told)), workers)
             return tune_subject(
                 ready.subject,
                 made,

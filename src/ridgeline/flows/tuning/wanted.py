@@ -15,7 +15,7 @@ from ridgeline.targets import TargetSpec, parse_target
 from ridgeline.targets.changes import Situation, registry
 from ridgeline.tuning.space import Configurations
 
-from .subjects import RUNS, Jobs, Subject
+from .subjects import Jobs, Subject
 
 __all__ = ["Ready", "of_spec", "of_target", "spec_of"]
 
@@ -95,7 +95,7 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
             worker.call("ridgeline.flows.tuning.reference:write_reference", {"job": right, "path": reference, "cache": cache}, list[str])
     subject = Jobs(
         spec.name, configurations, lambda config: job_of(spec, config, reference), default=spec.default or None, cache=cache,
-        build_limit_s=limits.build_s, run_limit_s=limits.run_s, runs=runs or RUNS,
+        build_limit_s=limits.build_s, run_limit_s=limits.run_s, runs=runs,
     )  # fmt: skip
     search = spec.search
     return Ready(
@@ -155,7 +155,7 @@ def of_target(target: TargetSpec | str, folder: str, *, arguments: Sequence[str]
 
     subject = Jobs(
         spec.name, Configurations(space.space), job, default=space.default, build_limit_s=_DEPLOYMENT_BUILD_S, run_limit_s=_DEPLOYMENT_RUN_S,
-        runs=runs or RUNS,
+        runs=runs,
     )  # fmt: skip
     cautions = [*found.warnings]
     if found.unchecked:
