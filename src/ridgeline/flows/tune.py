@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,7 @@ def tune(
         UsageError, ReadError, BackendUnavailable, PluginError: see the message.
         TargetFailed: the reference or the deployment itself does not run.
     """
+    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ridgeline-tune-", ignore_cleanup_errors=True) as folder:
         spec = target if _is_spec(target) else spec_of(target) if isinstance(target, str) else None
         say = report or _nothing
@@ -120,6 +122,7 @@ def tune(
                 report=say,
                 command=command,
                 run_to=run_to,
+                started=started,
             )
 
 
@@ -146,13 +149,14 @@ def tune_subject(
     report: Report | None = None,
     command: str = "",
     run_to: Callable[[Run], None] | None = None,
+    started: float | None = None,
 ) -> TuneReport:
     """`tune` of anything that has a space and answers.
 
     Args:
         subject: what is tuned; executor: that measures.
         kept: whether the record stays, so that the report names it; ready: what else is known of the subject.
-        builders: who compiles beforehand; the others as of `tune`.
+        builders: who compiles beforehand; started: when it began, by `time.monotonic`, now if null; the others as of `tune`.
     """
     say, machine, software = report or _nothing, read_machine(), software_versions()
     head = Head(
@@ -162,7 +166,7 @@ def tune_subject(
     with Record(record, head, resume=resume) as opened:
         for remark in opened.remarks:
             say(f"warning: {remark}", None)
-        budget = Budget(trials, time_s, sum(trial.spent_s for trial in opened.trials))
+        budget = Budget(trials, time_s, sum(trial.spent_s for trial in opened.trials), started)
         search = search_of(strategy, subject.configurations, seed, **(options or {}))
         loop = Loop(subject, search, opened, executor, budget, say, builders=builders, seed=seed)
         loop.search()

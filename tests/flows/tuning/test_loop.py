@@ -198,6 +198,15 @@ def test_the_time_is_kept(tmp_path: Path) -> None:
     assert found.search_s < 15.0
 
 
+def test_a_round_of_the_finals_ends_with_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial takes a second of a clock that goes on with nothing else; of 22, four are for the finals, whose rounds are longer."""
+    machine = Machine(noise=0.05)
+    monkeypatch.setattr("ridgeline.flows.tuning.budget.time.monotonic", lambda: float(len(machine.ran)))
+    found = tuned(tmp_path, machine, trials=None, time_s=22.0)
+    finals = sum(FINAL in trial.flags for trial in trials_of(tmp_path))
+    assert (found.trials, finals, found.search_s) == (22, 4, 22.0)
+
+
 @pytest.mark.parametrize("budget", [{"trials": 0}, {"time_s": 0.0}, {"time_s": -1.0}])
 def test_budgets_that_are_none(budget: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="at least one trial"):

@@ -21,17 +21,17 @@ class Budget:
     Args:
         trials: different configurations that are tried, null for no limit; time_s: wall seconds with the finals, null for no limit. Neither: 200
             trials.
-        spent_s: of the sessions before.
+        spent_s: of the sessions before; started: when this one began, by `time.monotonic`, now if null.
 
     Raises:
         UsageError: less than one trial, or no time.
     """
 
-    def __init__(self, trials: int | None, time_s: float | None, spent_s: float = 0.0) -> None:
+    def __init__(self, trials: int | None, time_s: float | None, spent_s: float = 0.0, started: float | None = None) -> None:
         if (trials is not None and trials < 1) or (time_s is not None and not 0 < time_s < 1e9):
             raise UsageError("at least one trial, and seconds above 0", found=f"{trials} trials, {time_s} s", remedy="allow more")
         self.trials = DEFAULT_TRIALS if trials is None and time_s is None else trials
-        self.time_s, self._spent_s, self._started = time_s, spent_s, time.monotonic()
+        self.time_s, self._spent_s, self._started = time_s, spent_s, time.monotonic() if started is None else started
 
     @property
     def spent_s(self) -> float:

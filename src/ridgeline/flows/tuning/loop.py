@@ -171,7 +171,8 @@ class Loop:
             wanted = [configs[number] for number in asked]
             beside = [default] if default is not None and default not in wanted and rounds <= _DEFAULT_ROUNDS else []
             first = len(self.known.trials)
-            self._go(Wanted(config, (FINAL,)) for config in (*wanted, *beside))
+            # A round may take longer than what is left.
+            self._go(Wanted(config, (FINAL,)) for config in (*wanted, *beside) if not self.budget.over)
             # Of a round that was interrupted, what ran.
             done = [(places[key_of(trial.config)], trial) for trial in self.known.trials[first:]]
             values = {number: math.nan if trial.objective is None else trial.objective.value for number, trial in done if number in asked}
