@@ -1,7 +1,7 @@
-"""Tunings for real, on this machine: a product of matrices in C, a filter in OpenCL, models in onnxruntime; what was promised, held to a second look.
+"""Tunings for real, on this machine: a product of matrices in C, a filter in OpenCL, models in onnxruntime; what was promised, looked at again.
 
-Each tuning is `ridgeline tune` as a person runs it, with nothing set but its time. A winner of the kernels is confirmed in fresh processes: in each of
-several rounds it, up to seven runners-up (those that the report does not tell from it, then the next best that were tried) and the kernel as it is
+Each tuning is `ridgeline tune` as a person runs it, with nothing set but its time. A winner of the kernels is confirmed in fresh processes: in each
+of several rounds it, up to seven runners-up (those that the report does not tell from it, then the next best that were tried) and the kernel as it is
 written down run once each, in random order. Confirmed is a winner whose median is the lowest or within 1 % of it, or where the lowest is one of the
 report's ties. A stopwatch in C, linked with the winner's source, times it once more. Of a model the session as it is and the winner's, both set by
 hand, run in turns in processes of their own.
@@ -95,7 +95,8 @@ class Second(NamedTuple):
 
 def confirmed(spec: Any, found: Tuned, seed: int) -> Second:
     best, plain = found.report.best, reference_job(spec)
-    assert best is not None and plain is not None
+    assert best is not None
+    assert plain is not None
     others = runners_up(found)
     jobs = [*(job_of(spec, config) for config in (best.config, *others)), plain]
     with Worker(environment={"PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}) as worker:
@@ -146,7 +147,9 @@ def _rates(spec: Any, config: dict[str, Any], seconds: Sequence[float]) -> Itera
     if spec.kernel.runner != "c":
         yield f"{1e-9 * flop / median(seconds[1:]):.0f} GFLOP/s."
         return
-    rates = {each.threads: each.rate.value for each in probe().ceilings if each.engine == "fma" and each.precision == "fp32" and each.rate.unit == "FLOP/s"}
+    rates = {
+        each.threads: each.rate.value for each in probe().ceilings if each.engine == "fma" and each.precision == "fp32" and each.rate.unit == "FLOP/s"
+    }
     reached = flop / median(seconds[1:])
     parts = [f"{100 * reached / rate:.0f} % of the probed {1e-9 * rate:.0f} with {threads} threads" for threads, rate in sorted(rates.items())]
     yield f"{1e-9 * reached:.0f} GFLOP/s in the fresh processes: {', '.join(parts)}."

@@ -207,6 +207,16 @@ def test_a_round_of_the_finals_ends_with_the_time(tmp_path: Path, monkeypatch: p
     assert (found.trials, finals, found.search_s) == (22, 4, 22.0)
 
 
+def test_the_best_is_held_against_the_default_however_short_the_finals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(noise=0.05)
+    monkeypatch.setattr("ridgeline.flows.tuning.budget.time.monotonic", lambda: float(len(machine.ran)))
+    default: dict[str, Value] = {"a": 1, "b": 1, "c": "x", "d": True, "e": 0}
+    found = tuned(tmp_path, machine, subject=Formula(SPACE, seconds, default=default), trials=None, time_s=170.0)
+    assert found.trials <= 170
+    assert found.default is not None
+    assert found.default.better
+
+
 @pytest.mark.parametrize("budget", [{"trials": 0}, {"time_s": 0.0}, {"time_s": -1.0}])
 def test_budgets_that_are_none(budget: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="at least one trial"):

@@ -10,8 +10,8 @@ from ridgeline.core import UsageError
 __all__ = ["DEFAULT_TRIALS", "Budget", "Stopped"]
 
 DEFAULT_TRIALS = 200
-#: Part of the time that is kept for the finals.
-_FINALS = 0.2
+#: Part of the time that is kept for the finals; of it, for the best beside the default.
+_FINALS, _BESIDE = 0.2, 0.4
 Stopped = Literal["trials", "time", "space", "interrupted"]
 
 
@@ -55,6 +55,11 @@ class Budget:
     def over(self) -> bool:
         """Whether the time for the finals is over as well."""
         return self.time_s is not None and self.spent_s >= self.time_s
+
+    @property
+    def raced(self) -> bool:
+        """Whether what is left is to hold the best against the default."""
+        return self.time_s is not None and self.spent_s >= (1.0 - _BESIDE * _FINALS) * self.time_s
 
     def progress(self, tried: int, now: int) -> tuple[float, float | None]:
         """(part of the search that is done, seconds that are left of it); the second null before anything can be said.

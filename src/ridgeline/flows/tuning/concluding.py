@@ -27,7 +27,7 @@ from ridgeline.tuning.finals import Standing
 from ridgeline.tuning.importance import importance
 
 from .known import FINAL, LOOK, Known, failures
-from .loop import Loop
+from .loop import LEAST_PAIRS, Loop
 from .subjects import key_of
 
 __all__ = ["concluded"]
@@ -35,8 +35,6 @@ __all__ = ["concluded"]
 Config = dict[str, Value]
 #: Ties that are listed.
 _MOST_TIES = 20
-#: Fewest runs of each side for an interval of their ratio.
-_LEAST_RUNS = 5
 
 
 def concluded(
@@ -102,18 +100,33 @@ def _runs(config: Config, known: Known, *, final: bool) -> list[Trial]:
 def _default(default: Config | None, best: TunedBest | None, known: Known) -> TunedDefault | None:
     if default is None or best is None:
         return None
-    of_default = [trial.objective.value for trial in _runs(default, known, final=True) if trial.objective is not None]
-    of_best = [trial.objective.value for trial in _runs(best.config, known, final=True) if trial.objective is not None]
-    seen = of_default or [trial.objective.value for trial in _runs(default, known, final=False) if trial.objective is not None]
+    of_default, of_best = _runs(default, known, final=True), _runs(best.config, known, final=True)
+    seen = of_default or _runs(default, known, final=False)
     if not seen:
         return None
     speedup: tuple[float, float] | None = None
-    if default != best.config and min(len(of_default), len(of_best)) >= _LEAST_RUNS:
-        # Both run in each of the first rounds.
-        together = min(len(of_default), len(of_best))
-        found = paired_ratio(of_best[:together], of_default[:together]) or ratio_of_medians(of_best, of_default, paired=False)
+    pairs = _pairs(of_default, of_best)
+    if default != best.config and len(pairs) >= LEAST_PAIRS:
+        before, after = zip(*pairs, strict=True)
+        found = paired_ratio(after, before) or ratio_of_medians(after, before)
         speedup = (found[1], found[2])
-    return TunedDefault(config=default, objective=median(seen), speedup=speedup, better=speedup is not None and speedup[0] > 1.0)
+    objective = median(_seconds(trial) for trial in seen)
+    return TunedDefault(config=default, objective=objective, speedup=speedup, better=speedup is not None and speedup[0] > 1.0)
+
+
+def _pairs(some: Sequence[Trial], others: Sequence[Trial]) -> list[tuple[float, float]]:
+    """Objectives of trials that ran next to each other, each once."""
+    left, found = list(others), []
+    for trial in some:
+        if left:
+            near = min(left, key=lambda other: abs(other.number - trial.number))
+            left.remove(near)
+            found.append((_seconds(trial), _seconds(near)))
+    return found
+
+
+def _seconds(trial: Trial) -> float:
+    return math.nan if trial.objective is None else trial.objective.value
 
 
 def _curve(known: Known) -> tuple[CurvePoint, ...]:
