@@ -86,6 +86,7 @@ def test_the_page_says_what_was_found_and_how_sure() -> None:
         ({"default": TunedDefault(config={}, objective=1e-3, speedup=(0.9, 1.1))}, "no better setting than the default was found (12 were tried)"),
         ({"default": TunedDefault(config={"tile": 64}, objective=2e-3)}, "whether that is better than the default is not known"),
         ({"default": TunedDefault(config=BEST.config, objective=1e-3)}, "no better setting than the default was found (12 were tried)"),
+        ({"how": {"tile": "options.tile"}}, "tile = 16  options.tile"),
         ({"best": msgspec.structs.replace(BEST, runs=1)}, "median of 1 run in the finals"),
         ({"roofline": RooflineLeft(floor_s=7e-4, bound="compute", share=0.7, ceiling="FMA, fp32")}, "of the compute ceiling"),
         ({"importance": ImportanceTable(note="too few: 3 configurations ran, 16 are needed")}, "too few: 3 configurations ran"),

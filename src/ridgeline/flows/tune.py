@@ -174,7 +174,7 @@ def tune_subject(
         found = concluded(loop, standing, configs, strategy=strategy, seed=seed, machine=machine.description, software=software)
         found = msgspec.structs.replace(
             found, record=record if kept else None, fingerprint=machine.fingerprint,
-            shape=dict(ready.shape) if ready else {}, roofline=_left(found, ready, say),
+            shape=dict(ready.shape) if ready else {}, how=dict(ready.how) if ready else {}, roofline=_left(found, ready, say),
             warnings=(*(ready.cautions if ready else ()), *found.warnings),
         )  # fmt: skip
         run = _run(found, loop.known.trials, ready, command)

@@ -109,7 +109,15 @@ def _of_best(report: TuneReport) -> tuple[Block, ...]:
         *_default_rows(report),
         *_roofline_rows(report),
     ]
-    return (of_config, Pairs(caption="how sure", rows=tuple(rows)), *_ties(report, best))
+    return (of_config, *_how(report, best), Pairs(caption="how sure", rows=tuple(rows)), *_ties(report, best))
+
+
+def _how(report: TuneReport, best: TunedBest) -> tuple[Block, ...]:
+    """How to set what is not as in the default."""
+    before = report.default.config if report.default is not None else {}
+    moved = [(name, report.how.get(name, "")) for name, value in best.config.items() if before.get(name) != value]
+    rows = tuple(Pair(label=f"{name} = {value_text(best.config[name])}", cell=words(how)) for name, how in moved if how)
+    return (Pairs(caption="how to set what is not as in the default", rows=rows),) if rows else ()
 
 
 def _why_no_gain(report: TuneReport) -> str:

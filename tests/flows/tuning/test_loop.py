@@ -94,6 +94,11 @@ def test_the_winner_is_right_on_devices_that_behave_badly(device: str, tmp_path:
 def test_a_device_that_throttles_is_said_to(tmp_path: Path) -> None:
     found = tuned(tmp_path, Machine(slow=lambda number: 1.0 if number < 30 else 2.0))
     assert [each.code for each in found.warnings] == ["throttled"]
+    assert found.best is not None
+    # What a person would measure now, whatever it took before.
+    assert found.best.objective == pytest.approx(2.0 * seconds(found.best.config))
+    assert found.curve[-1].objective == pytest.approx(found.best.objective)
+    assert all(each.objective == pytest.approx(2.0 * seconds(each.config)) for each in found.best.ties)
 
 
 def test_every_failure_has_its_kind_and_text_and_none_ends_the_run(tmp_path: Path) -> None:

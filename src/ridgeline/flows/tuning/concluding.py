@@ -76,16 +76,22 @@ def concluded(
 def _best(standing: Standing, configs: Sequence[Config], known: Known) -> TunedBest | None:
     if standing.best < 0:
         return None
+    now = _now(known)
     ties = tuple(
-        TunedTie(config=configs[number], objective=median(known.values[key_of(configs[number])]), probability_best=_share(standing, number))
+        TunedTie(config=configs[number], objective=now * median(known.values[key_of(configs[number])]), probability_best=_share(standing, number))
         for number in standing.ties[:_MOST_TIES]
     )
     verdict = cast(Literal["won", "tie", "open"], standing.verdict)
-    config = configs[standing.best]
+    config, interval = configs[standing.best], (now * standing.low, now * standing.high)
     return TunedBest(
-        config=config, objective=standing.median, objective_ci=(standing.low, standing.high), probability_best=_share(standing, standing.best),
+        config=config, objective=now * standing.median, objective_ci=interval, probability_best=_share(standing, standing.best),
         probability_better=standing.probability_better, verdict=verdict, ties=ties, runs=len(_runs(config, known, final=True)) or 1,
     )  # fmt: skip
+
+
+def _now(known: Known) -> float:
+    """From the device's first speed, at which configurations are compared, to the one that it has now: what a person would measure."""
+    return math.exp(known.level.now)
 
 
 def _share(standing: Standing, number: int) -> float:
@@ -130,7 +136,7 @@ def _seconds(trial: Trial) -> float:
 
 
 def _curve(known: Known) -> tuple[CurvePoint, ...]:
-    """Each moment at which a better one was found, and the last."""
+    """Each moment at which a better one was found, and the last; all at the speed that the device has now."""
     points: list[CurvePoint] = []
     tried: set[str] = set()
     lowest = math.inf
@@ -138,7 +144,7 @@ def _curve(known: Known) -> tuple[CurvePoint, ...]:
         if {FINAL, LOOK} & set(trial.flags):
             continue
         tried.add(key_of(trial.config))
-        value = math.inf if trial.objective is None else trial.objective.value / math.exp(level)
+        value = math.inf if trial.objective is None else _now(known) * trial.objective.value / math.exp(level)
         if value < lowest:
             lowest = value
             points.append(CurvePoint(evaluations=len(tried), objective=value))
@@ -159,7 +165,7 @@ def _cautions(known: Known, best: TunedBest | None) -> list[Caution]:
     found = []
     if known.level.moves:
         message = f"the device changed its speed {known.level.moves} times while this ran"
-        found.append(Caution(code="throttled", message=message, effect="what was tried afterwards was brought back to the first speed"))
+        found.append(Caution(code="throttled", message=message, effect="what was tried before was brought to its speed at the end"))
     elif any("throttled" in trial.flags for trial in known.trials):
         found.append(Caution(code="throttled", message="clocks were lowered in some trials", effect="those may look slower than they are"))
     if best is not None and best.verdict == "open":

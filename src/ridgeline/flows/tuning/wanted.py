@@ -35,7 +35,7 @@ class Ready(NamedTuple):
         build_s, run_s: seconds that a configuration may take.
         strategy, options, trials, time_s, seed: of the search, null where nobody has said.
         file: that is tuned, for the record; kind: of the target.
-        shape: constants, what it is tuned for.
+        shape: constants, what it is tuned for; how: parameter → how a person sets it.
         left_of: (configuration, seconds) → what the roofline says is left of it; null where the work or the ceilings are not known.
         cautions: what was odd about it.
     """
@@ -52,6 +52,7 @@ class Ready(NamedTuple):
     file: str = ""
     kind: str = "kernel"
     shape: Mapping[str, Value] = {}
+    how: Mapping[str, str] = {}
     left_of: Callable[[Config, float], RooflineLeft | None] | None = None
     cautions: tuple[Caution, ...] = ()
 
@@ -161,5 +162,11 @@ def of_target(target: TargetSpec | str, folder: str, *, arguments: Sequence[str]
     if found.unchecked:
         cautions.append(Caution(code="unchecked", message=f"results are not checked: {found.unchecked}", effect="a faster setting may be wrong"))
     return Ready(
-        subject=subject, build_s=_DEPLOYMENT_BUILD_S, run_s=_DEPLOYMENT_RUN_S, file=spec.path or "", kind=found.info.kind, cautions=tuple(cautions)
+        subject=subject,
+        build_s=_DEPLOYMENT_BUILD_S,
+        run_s=_DEPLOYMENT_RUN_S,
+        file=spec.path or "",
+        kind=found.info.kind,
+        cautions=tuple(cautions),
+        how=space.how,
     )
