@@ -46,6 +46,12 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "model-calibration": ("model/calibration.py", [], ["--pairs", "2000000", "--repeats", "200"]),
     # Minutes; needs the folder of recordings that RIDGELINE_DATA names.
     "tuning-finals": ("tuning/finals.py", ["--draws", "60"], ["--draws", "200"]),
+    # A quarter of an hour, or half of one, with nothing else running; what has no compiler, OpenCL or package here says so.
+    "tuning-real": (
+        "tuning/real.py",
+        ["--gemm", "280", "--convolution", "80", "--models", "40"],
+        ["--gemm", "570", "--convolution", "240", "--models", "180"],
+    ),
     # A minute each; they need recordings in the folder that RIDGELINE_DATA names.
     "model-clocks": ("model/dvfs.py", [], ["--every"]),
     "model-contention": ("model/pitot.py", ["--fractions", "0.9"], ["--seeds", "3", "--devices"]),

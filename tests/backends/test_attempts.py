@@ -92,6 +92,19 @@ def test_a_short_kernel_is_run_many_times_in_a_sample(cache):
     assert len(made) > 100
 
 
+def test_more_samples_than_asked_for_fill_a_time(cache):
+    """Of the wall: a kernel's own clock may be a small part of what a run takes."""
+
+    def sleep(outputs):
+        time.sleep(0.005)
+        return outputs
+
+    slow = FakeRunner(seconds=lambda values: 1e-6, spoil=sleep)
+    assert 2 <= len(attempt(JOB, runs=2, least_s=0.02, cache=cache, runner=slow).runs) <= 4
+    assert len(attempt(JOB, runs=6, least_s=0.02, cache=cache, runner=slow).runs) == 6
+    assert len(attempt(JOB, runs=2, least_s=1e9, cache=cache, runner=scripted(1.0)[0]).runs) == 64
+
+
 def test_the_first_run_and_warm_up_are_not_among_the_runs(cache):
     runner, made = scripted(9.0, 1.0)
     assert attempt(JOB, runs=3, cache=cache, runner=runner).runs == (1.0,) * 3

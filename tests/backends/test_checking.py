@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.backends import Argument, Check, Job
-from ridgeline.backends.checking import what_is_wrong
+from ridgeline.backends.checking import _clearly_close, what_is_wrong
 from ridgeline.core import ReadError
 
 NAN, INF = float("nan"), float("inf")
@@ -135,3 +135,28 @@ def test_the_tolerance_is_one_of_the_largest_value(tmp_path_factory, values, rel
     found[index] += part * relative * np.abs(right).max()
     moved = np.abs(found - right).max() > relative * np.abs(right).max()
     assert bool(what_is_wrong(job, {"c": found})) is bool(moved)
+
+
+@given(st.sampled_from(["float16", "float32", "float64"]), st.integers(0, 2**32 - 1), st.floats(-9.0, 0.0), st.sampled_from([0.0, NAN, INF, -INF]))
+@settings(max_examples=200, deadline=None)
+def test_what_is_clearly_close_is_close(dtype, seed, exponent, odd):
+    """And what is near enough is clearly close, so that nothing has to be widened for it."""
+    generator, relative = np.random.default_rng(seed), 1e-3
+    right = generator.standard_normal(20).astype(dtype)
+    found = (right + 10.0**exponent * generator.standard_normal(20)).astype(dtype)
+    wide = np.abs(found.astype(np.float64) - right.astype(np.float64)).max() / np.abs(right.astype(np.float64)).max()
+    assert not _clearly_close(found, right, relative) or wide <= relative
+    assert _clearly_close(found, right, relative) or wide > 0.49 * relative
+    if odd:
+        for x, y in ((changed_at(found, odd), right), (found, changed_at(right, odd)), (changed_at(found, odd), changed_at(right, odd))):
+            assert not _clearly_close(x, y, relative)
+
+
+def changed_at(array, value):
+    made = array.copy()
+    made[3] = value
+    return made
+
+
+def test_whole_numbers_are_never_clearly_close():
+    assert not _clearly_close(np.array([2**31 - 1], np.int32), np.array([-(2**31)], np.int32), 1.0)

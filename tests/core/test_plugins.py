@@ -34,6 +34,19 @@ def test_a_plugin_is_found_and_loaded(distribution) -> None:
     assert load("rules", "good")() == 42
 
 
+def test_the_environment_is_looked_through_once_until_it_changes(distribution, monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib import metadata
+
+    looked: list[str] = []
+    real = metadata.entry_points
+    monkeypatch.setattr(metadata, "entry_points", lambda **given: looked.append(given["group"]) or real(**given))
+    distribution("early-rules", "rule = 1\n", {"early": "early_rules:rule"})
+    assert [load("rules", name) for name in names("rules") if name == "early"] * 2 == [1, 1]
+    assert looked == ["ridgeline.rules"]
+    distribution("late-rules", "rule = 2\n", {"late": "late_rules:rule"})
+    assert load("rules", "late") == 2
+
+
 def test_names_import_nothing(distribution) -> None:
     distribution("bomb-rules", "raise SystemError('imported')\n", {"bomb": "bomb_rules:rule"})
     assert "bomb" in names("rules")

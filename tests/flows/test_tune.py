@@ -184,6 +184,8 @@ def test_a_function_needs_no_spec(tmp_path: Path) -> None:
     assert found.best is not None
     assert found.default is not None
     assert found.unique_evaluations <= 4
+    assert set(found.how) == {each.name for each in found.space.parameters}
+    assert any(found.how.values())
     assert decode(encode(found), TuneReport) == found
 
 

@@ -94,6 +94,40 @@ def test_pieces_of_like_surroundings_share_a_process() -> None:
     assert len(set(processes)) == 6
 
 
+def test_processes_of_other_surroundings_are_kept() -> None:
+    one, other, third = (Surroundings({"A": str(number)}) for number in range(3))
+    alone = Surroundings({"A": "0"}, alone=True)
+    with Workers(environments=PATHS, kept=2) as workers:
+        pieces = [
+            Piece("in_child:process_and_variable", {"name": "A"}, within) for within in (one, other, one, other, alone, other, third, one, third)
+        ]
+        processes, variables = zip(*((outcome.value or [])[:2] for outcome in workers.run(pieces, list)), strict=True)
+    assert variables == ("0", "1", "0", "1", "0", "1", "2", "0", "2")
+    # The one that was used last longest ago makes room.
+    assert processes[:2] == processes[2:4]
+    assert processes[5] == processes[1]
+    assert processes[8] == processes[6]
+    assert len(set(processes)) == 5
+
+
+def test_a_process_that_ended_is_not_kept() -> None:
+    within = Surroundings({"A": "0"})
+    with Workers(environments=PATHS, kept=2) as workers:
+        pieces = [
+            Piece("in_child:remember", {"name": "a"}, within),
+            Piece("in_child:segfault", {}, within),
+            Piece("in_child:remember", {"name": "a"}, within),
+        ]
+        assert [each.value for each in workers.run(pieces, int)] == [1, None, 1]
+
+
+def test_each_process_begins_with_a_piece() -> None:
+    first = Piece("in_child:remember", {"name": "a"})
+    with Workers(environments=PATHS, first=first, spoiled=lambda value: value == 3) as workers:
+        found = [each.value for each in workers.run([Piece("in_child:remember", {"name": "a"})] * 3, int)]
+    assert found == [2, 3, 2]
+
+
 def test_a_spoiled_process_is_not_used_again() -> None:
     with Workers(environments=PATHS, spoiled=lambda value: value == 2) as workers:
         found = [each.value for each in workers.run([Piece("in_child:remember", {"name": "a"})] * 4, int)]

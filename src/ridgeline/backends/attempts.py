@@ -8,6 +8,7 @@ result. Errors of ridgeline remain errors: they are about every configuration. W
 from __future__ import annotations
 
 import contextlib
+import functools
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -79,6 +80,7 @@ def build(job: Job, cache: str = "", build_limit_s: float | None = None, runner:
 def attempt(
     job: Job,
     runs: int = 7,
+    least_s: float = 0.0,
     best_s: float | None = None,
     slower: float = 2.0,
     cache: str = "",
@@ -91,7 +93,7 @@ def attempt(
     """Build, check, time, check again.
 
     Args:
-        runs: timed runs wanted, ≥ 1.
+        runs: timed runs wanted, ≥ 1; least_s: seconds that they are to fill, with up to 64.
         best_s: seconds of the best so far; a configuration that takes more than `slower` × that in two runs, or far more in the first, is given up,
             with the runs that were made.
         cache: folder of the compile cache, this user's own if empty.
@@ -118,7 +120,7 @@ def attempt(
                 state.build_s = time.perf_counter() - started
             if flush:
                 _flush()
-            state.timed = _measured(job, kernel, runs, None if best_s is None else slower * best_s, run_limit_s, state)
+            state.timed = _measured(job, kernel, runs, least_s, None if best_s is None else slower * best_s, run_limit_s, state)
 
     return _ending_as(go, _State(runner or ready(job.runner), report))
 
@@ -203,7 +205,7 @@ class _Wrong(Exception):
     """The result is not right."""
 
 
-def _measured(job: Job, kernel: Kernel, runs: int, slow_s: float | None, limit_s: float | None, state: _State) -> Timed:
+def _measured(job: Job, kernel: Kernel, runs: int, least_s: float, slow_s: float | None, limit_s: float | None, state: _State) -> Timed:
     with state.phase("run", limit_s):
         kernel.reset()
         first_s, slow = first_run_s(kernel, slow_s)
@@ -211,13 +213,18 @@ def _measured(job: Job, kernel: Kernel, runs: int, slow_s: float | None, limit_s
     if slow:
         return Timed((first_s,), (), throttled=False, given_up=True)
     with state.phase("timing", limit_s):
-        taken = timed(kernel, runs, first_s=first_s, slow_s=slow_s, within=lambda inner: _alarm(None if limit_s is None else inner * limit_s))
+        limited = functools.partial(_limited, limit_s)
+        taken = timed(kernel, runs, first_s=first_s, slow_s=slow_s, least_s=least_s, within=limited)
         if not taken.given_up:
             _alarm(limit_s)
             kernel.reset()
             kernel.run()
             _check(job, kernel, " in a later run, and was right in the first")
     return taken
+
+
+def _limited(limit_s: float | None, inner: int) -> None:
+    _alarm(None if limit_s is None else inner * limit_s)
 
 
 def _check(job: Job, kernel: Kernel, when: str) -> None:

@@ -35,6 +35,8 @@ _WARM_PART = 0.25
 _CLEARLY = 5.0
 #: Reading counters leaves caches behind that are not the kernel's any more: a run that is shorter has one more before each sample, as in the harness.
 _SHORT_S = 1e-3
+#: Samples at most where more than asked for are taken to fill a time.
+_MOST_SAMPLES = 64
 _STOLEN: tuple[Why, ...] = ("stolen",)
 
 
@@ -56,11 +58,14 @@ def first_run_s(kernel: Kernel, slow_s: float | None) -> tuple[float, bool]:
     return seconds, slow_s is not None and seconds > max(_CLEARLY * slow_s, _WARM_S)
 
 
-def timed(kernel: Kernel, runs: int, *, first_s: float, slow_s: float | None = None, within: Callable[[int], None] = lambda inner: None) -> Timed:
+def timed(
+    kernel: Kernel, runs: int, *, first_s: float, slow_s: float | None = None, least_s: float = 0.0,
+    within: Callable[[int], None] = lambda inner: None,
+) -> Timed:  # fmt: skip
     """Warm up, then time.
 
     Args:
-        runs: samples wanted, ≥ 1.
+        runs: samples wanted, ≥ 1; least_s: seconds that they fill, with up to 64 of them: a few runs of microseconds are one moment of the machine.
         first_s: of the run before.
         slow_s: as soon as two runs in a row took longer, the first one of a long kernel counted, no further one is made.
         within: told before each stretch of runs how many there are, to limit their time.
@@ -68,10 +73,10 @@ def timed(kernel: Kernel, runs: int, *, first_s: float, slow_s: float | None = N
     clock, timer_s = _Clock(kernel), timer_cost(time.perf_counter_ns)
     typical_s = first_s if first_s > _WARM_S else _warmed_s(clock, within)
     inner = inner_calls(typical_s, timer_s)
-    taken, witnesses = _Taken(runs), 1 if slow_s is not None and first_s > max(slow_s, _WARM_S) else 2
+    taken, witnesses = _Taken(max(runs, _MOST_SAMPLES)), 1 if slow_s is not None and first_s > max(slow_s, _WARM_S) else 2
     with ThrottleWatch() as watch:
         watch.look(time.perf_counter())
-        while len(taken.seconds) < runs and not _slow(taken.seconds, slow_s, witnesses):
+        while not taken.enough(runs, least_s) and not _slow(taken.seconds, slow_s, witnesses):
             within(inner)
             if typical_s < _SHORT_S:
                 clock.run(1)
@@ -102,6 +107,11 @@ class _Taken:
         self._rows.read()
         self._starts[index], self._walls[index] = before, after - before
         self._queue_s[index] = ready_threads_s() - queue_s if self._several else 0.0
+
+    def enough(self, runs: int, least_s: float) -> bool:
+        """Whether no more samples are wanted; by the wall, which a kernel's own clock may be a small part of."""
+        count = len(self.seconds)
+        return count >= runs and (count >= _MOST_SAMPLES or self._walls[:count].sum() >= 1e9 * least_s)
 
     def judged(self, watch: ThrottleWatch, inner: int, timer_s: float) -> tuple[NDArray[np.bool_], bool]:
         """Which samples were disturbed, shape (n,), and whether any was throttled."""

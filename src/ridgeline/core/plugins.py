@@ -7,6 +7,8 @@ with it.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -29,6 +31,8 @@ class _Point(msgspec.Struct, frozen=True):
 
 #: What another process has looked up: kind → name → points. Looking through the metadata of an environment takes as long as starting Python.
 _told: dict[str, dict[str, list[_Point]]] = {}
+#: What this process has looked up, by kind, and the state of the path that it belongs to.
+_seen: dict[str, tuple[object, dict[str, list[_Point]]]] = {}
 
 
 def found(kinds: Iterable[str]) -> dict[str, dict[str, list[tuple[str, str]]]]:
@@ -47,12 +51,31 @@ def _points(kind: str) -> dict[str, list[_Point]]:
         raise PluginError(f"a kind of plugin from {KINDS}", found=repr(kind), remedy="use one of them")
     if kind in _told:
         return _told[kind]
+    state = _state_of_path()
+    if kind not in _seen or _seen[kind][0] != state:
+        _seen[kind] = state, _looked_up(kind)
+    return _seen[kind][1]
+
+
+def _looked_up(kind: str) -> dict[str, list[_Point]]:
     from importlib.metadata import entry_points  # late: a process that was told does not need it
 
     points: dict[str, list[_Point]] = {}
     for point in entry_points(group=f"ridgeline.{kind}"):
         points.setdefault(point.name, []).append(_Point(point.value, point.dist.name if point.dist else "an unknown distribution"))
     return points
+
+
+def _state_of_path() -> object:
+    """What changes when a distribution comes or goes: the folders that are looked through and their times, as `importlib.metadata` has it."""
+    return tuple((place, _changed_ns(place)) for place in sys.path), tuple(map(id, sys.meta_path))
+
+
+def _changed_ns(place: str) -> int:
+    try:
+        return os.stat(place or ".").st_mtime_ns
+    except (OSError, ValueError):
+        return -1
 
 
 def names(kind: str) -> tuple[str, ...]:

@@ -165,6 +165,7 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         strategy, seed: of the search; machine: where, fingerprint: what of it decides about times.
         shape: name → value of what it was tuned for, such as the sizes of the problem.
         stopped: why the search came to its end: `trials`, `time`, `space` (all was tried) or `interrupted`.
+        how: parameter → how a person sets it in code of their own; of a deployment.
         default: what the best is held against, such as a deployment as it is; null where there is none.
         curve: best so far; importance: of parameters.
         model: how far off the model behind the search was; null where it had none.
@@ -190,6 +191,7 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     fingerprint: str = ""
     shape: dict[str, Value] = {}
     stopped: Literal["trials", "time", "space", "interrupted"] = "trials"
+    how: dict[str, str] = {}
     default: TunedDefault | None = None
     curve: tuple[CurvePoint, ...] = ()
     importance: ImportanceTable = ImportanceTable()

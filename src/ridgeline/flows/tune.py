@@ -9,14 +9,15 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ridgeline.core import Caution, Facts, RidgelineError, RooflineLeft, Run, TargetInfo, TuneReport
-from ridgeline.core.executor import Executor
+from ridgeline.core import Caution, Facts, RidgelineError, RooflineLeft, Run, TargetInfo, TuneReport, plugins
+from ridgeline.core.executor import Executor, Piece
 from ridgeline.device import find
 from ridgeline.machine import Limits, Workers, commit_of, read_machine, software_versions
 from ridgeline.tuning.search import DEFAULT
@@ -39,6 +40,8 @@ Report = Callable[[str, float | None], None]
 #: Runs of one attempt that its worker may take in all, beside building, and what else it does.
 _RUNS_OF_ATTEMPT, _ASIDE_S = 60, 30.0
 _PRELOAD = "ridgeline.backends.attempts"
+#: Kinds of plugins that an attempt looks up; processes of different environments that are kept, each with the libraries that it has loaded.
+_PLUGINS, _PROCESSES = ("runners", "changes", "targets", "synchronisers"), 4
 
 
 def tune(
@@ -84,6 +87,7 @@ def tune(
         UsageError, ReadError, BackendUnavailable, PluginError: see the message.
         TargetFailed: the reference or the deployment itself does not run.
     """
+    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ridgeline-tune-", ignore_cleanup_errors=True) as folder:
         spec = target if _is_spec(target) else spec_of(target) if isinstance(target, str) else None
         say = report or _nothing
@@ -95,10 +99,12 @@ def tune(
         limits = Limits(wall_s=2 * ready.build_s + _RUNS_OF_ATTEMPT * ready.run_s + _ASIDE_S, memory_bytes=ready.memory_bytes)
         budget_given = trials is not None or time_s is not None
         with contextlib.ExitStack() as stack:
-            made = executor or stack.enter_context(Workers(1, limits=limits, preload=_PRELOAD, spoiled=_spoiled))
+            # Looking through the metadata of the environment takes as long as starting: once is enough for all.
+            told = Piece("ridgeline.core.plugins:take", {"points": plugins.found(_PLUGINS)})
+            made = executor or stack.enter_context(Workers(1, limits=limits, preload=_PRELOAD, first=told, spoiled=_spoiled, kept=_PROCESSES))
             builders = None
             if workers > 1 and ready.subject.compiles:
-                builders = Builders(stack.enter_context(Workers(workers, limits=limits, preload=_PRELOAD)), workers)
+                builders = Builders(stack.enter_context(Workers(workers, limits=limits, preload=_PRELOAD, first=told)), workers)
             return tune_subject(
                 ready.subject,
                 made,
@@ -116,6 +122,7 @@ def tune(
                 report=say,
                 command=command,
                 run_to=run_to,
+                started=started,
             )
 
 
@@ -142,13 +149,14 @@ def tune_subject(
     report: Report | None = None,
     command: str = "",
     run_to: Callable[[Run], None] | None = None,
+    started: float | None = None,
 ) -> TuneReport:
     """`tune` of anything that has a space and answers.
 
     Args:
         subject: what is tuned; executor: that measures.
         kept: whether the record stays, so that the report names it; ready: what else is known of the subject.
-        builders: who compiles beforehand; the others as of `tune`.
+        builders: who compiles beforehand; started: when it began, by `time.monotonic`, now if null; the others as of `tune`.
     """
     say, machine, software = report or _nothing, read_machine(), software_versions()
     head = Head(
@@ -158,7 +166,7 @@ def tune_subject(
     with Record(record, head, resume=resume) as opened:
         for remark in opened.remarks:
             say(f"warning: {remark}", None)
-        budget = Budget(trials, time_s, sum(trial.spent_s for trial in opened.trials))
+        budget = Budget(trials, time_s, sum(trial.spent_s for trial in opened.trials), started)
         search = search_of(strategy, subject.configurations, seed, **(options or {}))
         loop = Loop(subject, search, opened, executor, budget, say, builders=builders, seed=seed)
         loop.search()
@@ -166,7 +174,7 @@ def tune_subject(
         found = concluded(loop, standing, configs, strategy=strategy, seed=seed, machine=machine.description, software=software)
         found = msgspec.structs.replace(
             found, record=record if kept else None, fingerprint=machine.fingerprint,
-            shape=dict(ready.shape) if ready else {}, roofline=_left(found, ready, say),
+            shape=dict(ready.shape) if ready else {}, how=dict(ready.how) if ready else {}, roofline=_left(found, ready, say),
             warnings=(*(ready.cautions if ready else ()), *found.warnings),
         )  # fmt: skip
         run = _run(found, loop.known.trials, ready, command)

@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, TypeVar
@@ -40,8 +40,9 @@ class Workers:
         count: processes.
         limits: of each process, `wall_s` for each piece.
         environments: on top of this process's own; the n-th is that of the n-th worker, such as which device it sees. One for all if there is one.
-        preload: modules that each imports before it is ready.
+        preload: modules that each imports before it is ready; first: a piece that each process runs before all others.
         spoiled: told a value, whether its process is to be replaced before the next piece.
+        kept: processes of different surroundings that each worker keeps: pieces that come and go between two of them start none.
     """
 
     def __init__(
@@ -51,13 +52,15 @@ class Workers:
         limits: Limits | None = None,
         environments: Sequence[Mapping[str, str]] = (),
         preload: str = "",
+        first: Piece | None = None,
         spoiled: Callable[[Any], bool] = lambda value: False,
+        kept: int = 1,
     ) -> None:
         if not 1 <= count <= 1024 or len(environments) not in (0, 1, count):
             found = f"{count} workers, {len(environments)} environments"
             raise UsageError("1 to 1024 workers, and an environment for each, or one", found=found, remedy="change the numbers")
         given = list(environments) or [{}]
-        self._slots = [_Slot(limits or Limits(), given[place % len(given)], preload, spoiled) for place in range(count)]
+        self._slots = [_Slot(limits or Limits(), given[place % len(given)], preload, first, spoiled, kept) for place in range(count)]
 
     def run(self, pieces: Iterable[Piece], returns: type[T]) -> Iterator[Outcome[T]]:
         """As `Executor.run`; a piece is taken when a worker is free."""
@@ -97,10 +100,13 @@ class Workers:
 class _Slot:
     """One worker, the thread that waits for it, and those that replace it."""
 
-    def __init__(self, limits: Limits, environment: Mapping[str, str], preload: str, spoiled: Callable[[Any], bool]) -> None:
-        self._limits, self._environment, self._preload, self._spoiled = limits, environment, preload, spoiled
+    def __init__(
+        self, limits: Limits, environment: Mapping[str, str], preload: str, first: Piece | None, spoiled: Callable[[Any], bool], kept: int
+    ) -> None:
+        self._limits, self._environment, self._preload, self._first, self._spoiled, self._most = limits, environment, preload, first, spoiled, kept
+        #: By what they were started with, the one that was used last at the end.
+        self._kept: dict[Hashable, Worker] = {}
         self._worker: Worker | None = None
-        self._within = Surroundings()
         self._thread: threading.Thread | None = None
         self._abandoned = False
 
@@ -121,29 +127,41 @@ class _Slot:
 
     def _once(self, number: int, piece: Piece, returns: type[Any]) -> Outcome[Any]:
         reports: list[Any] = []
+        within = piece.within or Surroundings()
         started = time.monotonic()
         try:
-            worker = self._started(piece.within or Surroundings())
+            worker = self._started(within)
             # Starting a process is no part of the piece.
             started = time.monotonic()
             value = worker.call(piece.function, piece.arguments, returns, on_report=reports.append)
-            if self._within.alone or self._spoiled(value):
-                self._drop()
+            if within.alone or self._spoiled(value):
+                self._drop(worker)
             return Outcome(number, value, None, time.monotonic() - started, reports[-1] if reports else None)
         except RidgelineError as error:
-            if self._within.alone:
-                self._drop()
+            if within.alone and self._worker is not None:
+                self._drop(self._worker)
             return Outcome(number, None, error, time.monotonic() - started, reports[-1] if reports else None)
 
     def _started(self, within: Surroundings) -> Worker:
-        worker = self._worker
-        if worker is None or not worker.alive or within != self._within or within.alone:
-            self._drop()
+        key = _key(within)
+        worker = self._kept.pop(key, None)
+        if worker is not None and (within.alone or not worker.alive):
+            worker.close()
+            worker = None
+        if worker is None:
+            while len(self._kept) >= self._most:
+                self._drop(next(iter(self._kept.values())))
             limits = self._limits if within.cpus is None else msgspec.structs.replace(self._limits, cpus=within.cpus)
             worker = Worker(limits=limits, environment={**self._environment, **within.variables}, preload=self._preload)
-            self._worker, self._within = worker, within
-        worker.wait_until_ready()
+            self._begin(worker, key)
+        self._kept[key] = self._worker = worker
         return worker
+
+    def _begin(self, worker: Worker, key: Hashable) -> None:
+        self._kept[key] = self._worker = worker
+        worker.wait_until_ready()
+        if self._first is not None:
+            worker.call(self._first.function, self._first.arguments, Any)
 
     def abandon(self) -> None:
         """End what is running, and wait until its thread has seen that."""
@@ -156,15 +174,19 @@ class _Slot:
         if thread is not None:
             thread.join(_JOIN_S)
 
-    def _drop(self) -> None:
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
+    def _drop(self, worker: Worker) -> None:
+        worker.close()
+        self._kept = {key: each for key, each in self._kept.items() if each is not worker}
 
     def close(self) -> None:
         if self._thread is not None and self._thread.is_alive():
             self.abandon()
-        self._drop()
+        for worker in tuple(self._kept.values()):
+            self._drop(worker)
+
+
+def _key(within: Surroundings) -> Hashable:
+    return frozenset(within.variables.items()), within.cpus, within.alone
 
 
 def _lost(failure: RidgelineError | None) -> bool:

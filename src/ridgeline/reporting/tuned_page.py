@@ -73,6 +73,8 @@ def _headline(report: TuneReport) -> str:
     found = f"{report.target}: {format_quantity(best.objective, report.unit)}"
     if report.default is None:
         return f"{found}, {_sure(best)}"
+    if report.default.speedup is None and report.default.config != best.config:
+        return f"{found}; whether that is better than the default is not known: too few runs of both"
     if not report.default.better:
         return f"{report.target}: no better setting than the default was found ({report.unique_evaluations} were tried)"
     assert report.default.speedup is not None
@@ -97,20 +99,37 @@ def _of_best(report: TuneReport) -> tuple[Block, ...]:
         return (Paragraph(text="Nothing ran. The failures below say why; the record holds the text of each."),)
     of_config = Pairs(caption="configuration", rows=tuple(Pair(label=name, cell=words(value_text(value))) for name, value in best.config.items()))
     rows = [
-        Pair(label=report.objective, cell=number(best.objective, report.unit, best.objective_ci), note=f"median of {best.runs} runs in the finals"),
+        Pair(
+            label=report.objective,
+            cell=number(best.objective, report.unit, best.objective_ci),
+            note=f"median of {best.runs} run{'s' if best.runs != 1 else ''} in the finals",
+        ),
         Pair(label="the best of those tried", cell=share(best.probability_best), note=_VERDICTS[best.verdict]),
         Pair(label="another is better by over 1 %", cell=share(best.probability_better)),
         *_default_rows(report),
         *_roofline_rows(report),
     ]
-    return (of_config, Pairs(caption="how sure", rows=tuple(rows)), *_ties(report, best))
+    return (of_config, *_how(report, best), Pairs(caption="how sure", rows=tuple(rows)), *_ties(report, best))
+
+
+def _how(report: TuneReport, best: TunedBest) -> tuple[Block, ...]:
+    """How to set what is not as in the default."""
+    before = report.default.config if report.default is not None else {}
+    moved = [(name, report.how.get(name, "")) for name, value in best.config.items() if before.get(name) != value]
+    rows = tuple(Pair(label=f"{name} = {value_text(best.config[name])}", cell=words(how)) for name, how in moved if how)
+    return (Pairs(caption="how to set what is not as in the default", rows=rows),) if rows else ()
+
+
+def _why_no_gain(report: TuneReport) -> str:
+    same = report.default is not None and report.best is not None and report.default.config == report.best.config
+    return "the default is the best" if same else "too few runs of both"
 
 
 def _default_rows(report: TuneReport) -> tuple[Pair, ...]:
     default = report.default
     if default is None:
         return ()
-    gain = speedup(default.speedup) if default.speedup is not None else missing("the default is the best" if not default.better else "too few runs")
+    gain = speedup(default.speedup) if default.speedup is not None else missing(_why_no_gain(report))
     return (Pair(label="default", cell=number(default.objective, report.unit)), Pair(label="gain over the default", cell=gain))
 
 

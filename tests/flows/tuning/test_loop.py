@@ -94,6 +94,11 @@ def test_the_winner_is_right_on_devices_that_behave_badly(device: str, tmp_path:
 def test_a_device_that_throttles_is_said_to(tmp_path: Path) -> None:
     found = tuned(tmp_path, Machine(slow=lambda number: 1.0 if number < 30 else 2.0))
     assert [each.code for each in found.warnings] == ["throttled"]
+    assert found.best is not None
+    # What a person would measure now, whatever it took before.
+    assert found.best.objective == pytest.approx(2.0 * seconds(found.best.config))
+    assert found.curve[-1].objective == pytest.approx(found.best.objective)
+    assert all(each.objective == pytest.approx(2.0 * seconds(each.config)) for each in found.best.ties)
 
 
 def test_every_failure_has_its_kind_and_text_and_none_ends_the_run(tmp_path: Path) -> None:
@@ -196,6 +201,25 @@ def test_the_time_is_kept(tmp_path: Path) -> None:
     assert found.stopped in ("time", "space")
     # What is being compiled or measured when the time is up is waited for.
     assert found.search_s < 15.0
+
+
+def test_a_round_of_the_finals_ends_with_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial takes a second of a clock that goes on with nothing else; of 22, four are for the finals, whose rounds are longer."""
+    machine = Machine(noise=0.05)
+    monkeypatch.setattr("ridgeline.flows.tuning.budget.time.monotonic", lambda: float(len(machine.ran)))
+    found = tuned(tmp_path, machine, trials=None, time_s=22.0)
+    finals = sum(FINAL in trial.flags for trial in trials_of(tmp_path))
+    assert (found.trials, finals, found.search_s) == (22, 4, 22.0)
+
+
+def test_the_best_is_held_against_the_default_however_short_the_finals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(noise=0.05)
+    monkeypatch.setattr("ridgeline.flows.tuning.budget.time.monotonic", lambda: float(len(machine.ran)))
+    default: dict[str, Value] = {"a": 1, "b": 1, "c": "x", "d": True, "e": 0}
+    found = tuned(tmp_path, machine, subject=Formula(SPACE, seconds, default=default), trials=None, time_s=170.0)
+    assert found.trials <= 170
+    assert found.default is not None
+    assert found.default.better
 
 
 @pytest.mark.parametrize("budget", [{"trials": 0}, {"time_s": 0.0}, {"time_s": -1.0}])

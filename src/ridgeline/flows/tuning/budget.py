@@ -10,8 +10,8 @@ from ridgeline.core import UsageError
 __all__ = ["DEFAULT_TRIALS", "Budget", "Stopped"]
 
 DEFAULT_TRIALS = 200
-#: Part of the time that is kept for the finals.
-_FINALS = 0.2
+#: Part of the time that is kept for the finals; of it, for the best beside the default.
+_FINALS, _BESIDE = 0.2, 0.4
 Stopped = Literal["trials", "time", "space", "interrupted"]
 
 
@@ -21,17 +21,17 @@ class Budget:
     Args:
         trials: different configurations that are tried, null for no limit; time_s: wall seconds with the finals, null for no limit. Neither: 200
             trials.
-        spent_s: of the sessions before.
+        spent_s: of the sessions before; started: when this one began, by `time.monotonic`, now if null.
 
     Raises:
         UsageError: less than one trial, or no time.
     """
 
-    def __init__(self, trials: int | None, time_s: float | None, spent_s: float = 0.0) -> None:
+    def __init__(self, trials: int | None, time_s: float | None, spent_s: float = 0.0, started: float | None = None) -> None:
         if (trials is not None and trials < 1) or (time_s is not None and not 0 < time_s < 1e9):
             raise UsageError("at least one trial, and seconds above 0", found=f"{trials} trials, {time_s} s", remedy="allow more")
         self.trials = DEFAULT_TRIALS if trials is None and time_s is None else trials
-        self.time_s, self._spent_s, self._started = time_s, spent_s, time.monotonic()
+        self.time_s, self._spent_s, self._started = time_s, spent_s, time.monotonic() if started is None else started
 
     @property
     def spent_s(self) -> float:
@@ -55,6 +55,11 @@ class Budget:
     def over(self) -> bool:
         """Whether the time for the finals is over as well."""
         return self.time_s is not None and self.spent_s >= self.time_s
+
+    @property
+    def raced(self) -> bool:
+        """Whether what is left is to hold the best against the default."""
+        return self.time_s is not None and self.spent_s >= (1.0 - _BESIDE * _FINALS) * self.time_s
 
     def progress(self, tried: int, now: int) -> tuple[float, float | None]:
         """(part of the search that is done, seconds that are left of it); the second null before anything can be said.

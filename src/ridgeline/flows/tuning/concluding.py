@@ -27,7 +27,7 @@ from ridgeline.tuning.finals import Standing
 from ridgeline.tuning.importance import importance
 
 from .known import FINAL, LOOK, Known, failures
-from .loop import Loop
+from .loop import LEAST_PAIRS, Loop
 from .subjects import key_of
 
 __all__ = ["concluded"]
@@ -35,8 +35,6 @@ __all__ = ["concluded"]
 Config = dict[str, Value]
 #: Ties that are listed.
 _MOST_TIES = 20
-#: Fewest runs of each side for an interval of their ratio.
-_LEAST_RUNS = 5
 
 
 def concluded(
@@ -78,16 +76,22 @@ def concluded(
 def _best(standing: Standing, configs: Sequence[Config], known: Known) -> TunedBest | None:
     if standing.best < 0:
         return None
+    now = _now(known)
     ties = tuple(
-        TunedTie(config=configs[number], objective=median(known.values[key_of(configs[number])]), probability_best=_share(standing, number))
+        TunedTie(config=configs[number], objective=now * median(known.values[key_of(configs[number])]), probability_best=_share(standing, number))
         for number in standing.ties[:_MOST_TIES]
     )
     verdict = cast(Literal["won", "tie", "open"], standing.verdict)
-    config = configs[standing.best]
+    config, interval = configs[standing.best], (now * standing.low, now * standing.high)
     return TunedBest(
-        config=config, objective=standing.median, objective_ci=(standing.low, standing.high), probability_best=_share(standing, standing.best),
+        config=config, objective=now * standing.median, objective_ci=interval, probability_best=_share(standing, standing.best),
         probability_better=standing.probability_better, verdict=verdict, ties=ties, runs=len(_runs(config, known, final=True)) or 1,
     )  # fmt: skip
+
+
+def _now(known: Known) -> float:
+    """From the device's first speed, at which configurations are compared, to the one that it has now: what a person would measure."""
+    return math.exp(known.level.now)
 
 
 def _share(standing: Standing, number: int) -> float:
@@ -102,22 +106,37 @@ def _runs(config: Config, known: Known, *, final: bool) -> list[Trial]:
 def _default(default: Config | None, best: TunedBest | None, known: Known) -> TunedDefault | None:
     if default is None or best is None:
         return None
-    of_default = [trial.objective.value for trial in _runs(default, known, final=True) if trial.objective is not None]
-    of_best = [trial.objective.value for trial in _runs(best.config, known, final=True) if trial.objective is not None]
-    seen = of_default or [trial.objective.value for trial in _runs(default, known, final=False) if trial.objective is not None]
+    of_default, of_best = _runs(default, known, final=True), _runs(best.config, known, final=True)
+    seen = of_default or _runs(default, known, final=False)
     if not seen:
         return None
     speedup: tuple[float, float] | None = None
-    if default != best.config and min(len(of_default), len(of_best)) >= _LEAST_RUNS:
-        # Both run in each of the first rounds.
-        together = min(len(of_default), len(of_best))
-        found = paired_ratio(of_best[:together], of_default[:together]) or ratio_of_medians(of_best, of_default, paired=False)
+    pairs = _pairs(of_default, of_best)
+    if default != best.config and len(pairs) >= LEAST_PAIRS:
+        before, after = zip(*pairs, strict=True)
+        found = paired_ratio(after, before) or ratio_of_medians(after, before)
         speedup = (found[1], found[2])
-    return TunedDefault(config=default, objective=median(seen), speedup=speedup, better=speedup is not None and speedup[0] > 1.0)
+    objective = median(_seconds(trial) for trial in seen)
+    return TunedDefault(config=default, objective=objective, speedup=speedup, better=speedup is not None and speedup[0] > 1.0)
+
+
+def _pairs(some: Sequence[Trial], others: Sequence[Trial]) -> list[tuple[float, float]]:
+    """Objectives of trials that ran next to each other, each once."""
+    left, found = list(others), []
+    for trial in some:
+        if left:
+            near = min(left, key=lambda other: abs(other.number - trial.number))
+            left.remove(near)
+            found.append((_seconds(trial), _seconds(near)))
+    return found
+
+
+def _seconds(trial: Trial) -> float:
+    return math.nan if trial.objective is None else trial.objective.value
 
 
 def _curve(known: Known) -> tuple[CurvePoint, ...]:
-    """Each moment at which a better one was found, and the last."""
+    """Each moment at which a better one was found, and the last; all at the speed that the device has now."""
     points: list[CurvePoint] = []
     tried: set[str] = set()
     lowest = math.inf
@@ -125,7 +144,7 @@ def _curve(known: Known) -> tuple[CurvePoint, ...]:
         if {FINAL, LOOK} & set(trial.flags):
             continue
         tried.add(key_of(trial.config))
-        value = math.inf if trial.objective is None else trial.objective.value / math.exp(level)
+        value = math.inf if trial.objective is None else _now(known) * trial.objective.value / math.exp(level)
         if value < lowest:
             lowest = value
             points.append(CurvePoint(evaluations=len(tried), objective=value))
@@ -146,7 +165,7 @@ def _cautions(known: Known, best: TunedBest | None) -> list[Caution]:
     found = []
     if known.level.moves:
         message = f"the device changed its speed {known.level.moves} times while this ran"
-        found.append(Caution(code="throttled", message=message, effect="what was tried afterwards was brought back to the first speed"))
+        found.append(Caution(code="throttled", message=message, effect="what was tried before was brought to its speed at the end"))
     elif any("throttled" in trial.flags for trial in known.trials):
         found.append(Caution(code="throttled", message="clocks were lowered in some trials", effect="those may look slower than they are"))
     if best is not None and best.verdict == "open":

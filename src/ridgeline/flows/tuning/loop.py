@@ -26,7 +26,7 @@ from .known import FINAL, LOOK, Known
 from .record import Record
 from .subjects import Subject, key_of, trial_of
 
-__all__ = ["Builders", "Loop"]
+__all__ = ["LEAST_PAIRS", "Builders", "Loop"]
 
 Report = Callable[[str, float | None], None]
 Config = dict[str, Value]
@@ -34,6 +34,8 @@ Config = dict[str, Value]
 _EVERY, _MOST_LOOKS = 16, 5
 #: Rounds of the finals in which the default runs as well, so that it is held against the best in the same minutes.
 _DEFAULT_ROUNDS = 9
+#: Runs of the best and the default in the finals: fewer have no interval at 95 %.
+LEAST_PAIRS = 6
 #: Runs that the finals of a small space may take: nearly all of it may be likely to be the best.
 _LEAST_FINALS = 90
 
@@ -165,18 +167,34 @@ class Loop:
         most = max(_LEAST_FINALS, math.ceil(1.8 * len(keys)))
         finals, rounds = Finals([self.known.values[key] for key in keys], most_runs=most, seed=self._seed), 0
         default = self.subject.default if self.subject.default in configs else None
-        while self.interrupt is None and not self.budget.over and (asked := finals.ask()):
+        while self.interrupt is None and not self._raced(default) and (asked := finals.ask()):
             rounds += 1
             self._say(f"finals: round {rounds} of the likely best, {len(asked)} configurations", None)
             wanted = [configs[number] for number in asked]
             beside = [default] if default is not None and default not in wanted and rounds <= _DEFAULT_ROUNDS else []
             first = len(self.known.trials)
-            self._go(Wanted(config, (FINAL,)) for config in (*wanted, *beside))
-            # Of a round that was interrupted, what ran.
+            # A round may take longer than what is left.
+            self._go(Wanted(config, (FINAL,)) for config in (*beside, *wanted) if not self._raced(default))
+            # Of a round that was cut short, what ran.
             done = [(places[key_of(trial.config)], trial) for trial in self.known.trials[first:]]
             values = {number: math.nan if trial.objective is None else trial.objective.value for number, trial in done if number in asked}
             finals.tell(list(values), [value / math.exp(self.known.level.now) for value in values.values()])
-        return finals.standing(), configs
+        standing = finals.standing()
+        if default is not None and standing.best >= 0:
+            self._hold_against(default, configs[standing.best])
+        return standing, configs
+
+    def _raced(self, default: Config | None) -> bool:
+        return self.budget.over if default is None else self.budget.raced
+
+    def _hold_against(self, default: Config, best: Config) -> None:
+        """Run the best and the default one after the other until both have run often enough to say which is better: what a person asks first."""
+        if default == best:
+            return
+        ran = [sum(FINAL in trial.flags and trial.config == config for trial in self.known.trials) for config in (default, best)]
+        self._say("finals: the best beside the default", None)
+        pairs = max(0, LEAST_PAIRS - min(ran))
+        self._go(Wanted(config, (FINAL,)) for _ in range(pairs) for config in (default, best) if self.interrupt is None and not self.budget.over)
 
     # ---- running -------------------------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ def write_reference(job: Job, path: str, cache: str = "") -> list[str]:
             finally:
                 kernel.close()
     except (BuildFailed, RunFailed) as error:
-        raise TargetFailed("a reference that runs", found=str(error)[-2000:], remedy="mend [kernel.check]") from error
+        raise TargetFailed("a reference that runs", found=str(error)[-2000:], remedy="mend [kernel.check], or what compiles and runs it") from error
     if not found:
         raise TargetFailed("a reference with outputs", found="none", remedy="mark arguments with output = true")
     with open(path, "wb") as file:

@@ -25,8 +25,8 @@ __all__ = ["RUNS", "Jobs", "Recording", "Subject", "key_of", "trial_of"]
 Config = Mapping[str, Value]
 #: Of fewer runs all that is known is that the median lies between the smallest and the largest, with probability 1 − 2^(1−n).
 _CONFIDENCE, _LEAST_CONFIDENCE = 0.95, 1e-9
-#: Timed runs of one attempt.
-RUNS = 7
+#: Timed runs of one attempt, and seconds that they fill where nobody has said how many: a short kernel costs little more than it takes to prepare it.
+RUNS, _LEAST_S = 7, 0.02
 
 
 class Subject(Protocol):
@@ -59,7 +59,7 @@ class Jobs:
         name: for a person; configurations: the valid ones.
         job_of: a configuration as a job; raises `BuildFailed` where it has none.
         default: to hold the best against; cache: folder of the compile cache, the user's own if empty.
-        build_limit_s, run_limit_s: of a configuration; runs: timed, of an attempt.
+        build_limit_s, run_limit_s: of a configuration; runs: timed, of an attempt; seven, or as many as fill 20 ms, if null.
         beside: more of what times depend on.
     """
 
@@ -67,10 +67,11 @@ class Jobs:
 
     def __init__(
         self, name: str, configurations: Configurations, job_of: Callable[[Config], Job], *, default: dict[str, Value] | None = None, cache: str = "",
-        build_limit_s: float | None = None, run_limit_s: float | None = None, runs: int = RUNS, beside: Mapping[str, str] | None = None,
+        build_limit_s: float | None = None, run_limit_s: float | None = None, runs: int | None = None, beside: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.configurations, self.default = name, configurations, default
-        self._job_of, self._cache, self._runs = job_of, cache, runs
+        self._job_of, self._cache = job_of, cache
+        self._runs: dict[str, float] = {"runs": RUNS, "least_s": _LEAST_S} if runs is None else {"runs": runs}
         self._limits = {"build_limit_s": build_limit_s, "run_limit_s": run_limit_s}
         first = self._some_job()
         self._runner: Runner | None = ready(first.runner) if first is not None else None
@@ -92,7 +93,7 @@ class Jobs:
             job = self._job_of(config)
         except BuildFailed as error:
             return Attempt(failure="invalid" if error.invalid else "compile", text=str(error))
-        arguments = {"job": job, "runs": self._runs, "best_s": best, "cache": self._cache, **self._limits}
+        arguments = {"job": job, **self._runs, "best_s": best, "cache": self._cache, **self._limits}
         return Piece("ridgeline.backends.attempts:attempt", arguments, self._within(job))
 
     def build(self, config: Config) -> Piece | None:

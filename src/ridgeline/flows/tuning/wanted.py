@@ -15,7 +15,7 @@ from ridgeline.targets import TargetSpec, parse_target
 from ridgeline.targets.changes import Situation, registry
 from ridgeline.tuning.space import Configurations
 
-from .subjects import RUNS, Jobs, Subject
+from .subjects import Jobs, Subject
 
 __all__ = ["Ready", "of_spec", "of_target", "spec_of"]
 
@@ -35,7 +35,7 @@ class Ready(NamedTuple):
         build_s, run_s: seconds that a configuration may take.
         strategy, options, trials, time_s, seed: of the search, null where nobody has said.
         file: that is tuned, for the record; kind: of the target.
-        shape: constants, what it is tuned for.
+        shape: constants, what it is tuned for; how: parameter → how a person sets it.
         left_of: (configuration, seconds) → what the roofline says is left of it; null where the work or the ceilings are not known.
         cautions: what was odd about it.
     """
@@ -52,6 +52,7 @@ class Ready(NamedTuple):
     file: str = ""
     kind: str = "kernel"
     shape: Mapping[str, Value] = {}
+    how: Mapping[str, str] = {}
     left_of: Callable[[Config, float], RooflineLeft | None] | None = None
     cautions: tuple[Caution, ...] = ()
 
@@ -95,7 +96,7 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
             worker.call("ridgeline.flows.tuning.reference:write_reference", {"job": right, "path": reference, "cache": cache}, list[str])
     subject = Jobs(
         spec.name, configurations, lambda config: job_of(spec, config, reference), default=spec.default or None, cache=cache,
-        build_limit_s=limits.build_s, run_limit_s=limits.run_s, runs=runs or RUNS,
+        build_limit_s=limits.build_s, run_limit_s=limits.run_s, runs=runs,
     )  # fmt: skip
     search = spec.search
     return Ready(
@@ -155,11 +156,17 @@ def of_target(target: TargetSpec | str, folder: str, *, arguments: Sequence[str]
 
     subject = Jobs(
         spec.name, Configurations(space.space), job, default=space.default, build_limit_s=_DEPLOYMENT_BUILD_S, run_limit_s=_DEPLOYMENT_RUN_S,
-        runs=runs or RUNS,
+        runs=runs,
     )  # fmt: skip
     cautions = [*found.warnings]
     if found.unchecked:
         cautions.append(Caution(code="unchecked", message=f"results are not checked: {found.unchecked}", effect="a faster setting may be wrong"))
     return Ready(
-        subject=subject, build_s=_DEPLOYMENT_BUILD_S, run_s=_DEPLOYMENT_RUN_S, file=spec.path or "", kind=found.info.kind, cautions=tuple(cautions)
+        subject=subject,
+        build_s=_DEPLOYMENT_BUILD_S,
+        run_s=_DEPLOYMENT_RUN_S,
+        file=spec.path or "",
+        kind=found.info.kind,
+        cautions=tuple(cautions),
+        how=space.how,
     )
