@@ -131,3 +131,25 @@ def test_a_best_that_is_not_told_from_others_ends_with_3_under_strict(spec: str,
     code, out, _ = run("tune", spec, "--no-notebook")
     assert code == 0
     assert "nothing ran of 6 configurations" in out
+
+
+def test_it_begins_from_a_recording_of_elsewhere(spec: str, run: Call, tmp_path: Path) -> None:
+    assert run("tune", spec, "--no-notebook", "--record", "r.jsonl", "--trials", "4")[0] == 0
+    code, out, err = run("tune", spec, "--no-notebook", "--prior", "r.jsonl", "--trials", "3", "--json")
+    assert code == 0, err
+    (prior,) = json.loads(out)["priors"]
+    assert (prior["source"], prior["trials"], prior["dropped"]) == ("r.jsonl", 4, 0)
+    code, out, err = run("tune", spec, "--no-notebook", "--prior", "r.jsonl", "--strategy", "random")
+    assert code == 0, err
+    assert "the search random takes no recordings" in out
+    code, _, err = run("tune", spec, "--prior", "sum.toml")
+    assert code == 2
+    assert "sum.toml" in err
+
+
+def test_options_of_the_search(spec: str, run: Call) -> None:
+    assert run("tune", spec, "--no-notebook", "--strategy", "annealing", "--strategy-option", "cooling=20")[0] == 0
+    for option, said in (("warm=1", "use cooling"), ("cooling", "NAME=VALUE"), ("=3", "NAME=VALUE")):
+        code, out, err = run("tune", spec, "--no-notebook", "--strategy", "annealing", "--strategy-option", option)
+        assert (code, out) == (2, "")
+        assert said in err

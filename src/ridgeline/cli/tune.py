@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from ridgeline.core import Selection, TuneReport, UsageError
 from ridgeline.core.documents import encode
@@ -33,6 +35,11 @@ _INTERRUPTED, _INCONCLUSIVE = 130, 3
 @click.option("--trials", type=click.IntRange(1, 10_000_000), help="Different configurations that are tried. [default: the SPEC's, else 200]")
 @click.option("--time", "time_text", metavar="TIME", help="How long it may take in all, such as 10min. [default: the SPEC's, else no limit]")
 @click.option("--strategy", metavar="NAME", help="The search: guided, random, latin, … [default: the SPEC's, else guided]")
+@click.option("--strategy-option", "strategy_options", metavar="NAME=VALUE", multiple=True, help="An option of the search; repeatable.")
+@click.option(
+    "--prior", "priors", metavar="FILE", multiple=True,
+    help="Begin from a recording of the same kernel elsewhere: a record, a cache of Kernel Tuner, T4 results; repeatable.",
+)  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Of the search and of all that is drawn. [default: the SPEC's, else 0]")
 @click.option("--record", metavar="FILE", help="Keep each trial there as soon as it has ended.")
 @click.option("--resume", is_flag=True, help="Go on with the trials in the record.")
@@ -94,13 +101,28 @@ def _tuned(target: str | None, given: dict[str, Any], line: str, runs: list[Run]
         try:
             return flow(
                 subject, record=given["record"], resume=given["resume"], strategy=given["strategy"], trials=given["trials"], time_s=time_s,
-                seed=given["seed"], workers=given["workers"], precisions=given["lower_precision"], device=given["device"], runs=given["runs"],
-                notebook=notebook, report=report, command=line, run_to=runs.append,
+                options=_options(given["strategy_options"]), priors=given["priors"], seed=given["seed"], workers=given["workers"],
+                precisions=given["lower_precision"], device=given["device"], runs=given["runs"], notebook=notebook, report=report,
+                command=line, run_to=runs.append,
             )  # fmt: skip
         except KeyboardInterrupt as error:
             if given["record"] and os.path.isfile(given["record"]):
                 error.add_note(f"what was measured is kept in {given['record']}: --resume goes on")
             raise
+
+
+def _options(texts: Sequence[str]) -> dict[str, Any]:
+    """Options `NAME=VALUE`, of a name the last one: a number, true, false, or a text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name.isidentifier() and equals):
+            raise UsageError("an option NAME=VALUE of the search", found=repr(text), remedy="write its name, = and its value")
+        try:
+            found[name] = msgspec.json.decode(value, type=bool | int | float)
+        except msgspec.DecodeError:
+            found[name] = value
+    return found
 
 
 def _write(report: TuneReport, run: Run, html_file: Path | None, given: dict[str, Any]) -> None:

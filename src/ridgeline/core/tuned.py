@@ -18,6 +18,7 @@ __all__ = [
     "TuneReport",
     "TunedBest",
     "TunedDefault",
+    "TunedPrior",
     "TunedSpace",
     "TunedTie",
 ]
@@ -150,6 +151,25 @@ class RooflineLeft(msgspec.Struct, frozen=True, kw_only=True):
     ceiling: str
 
 
+class TunedPrior(msgspec.Struct, frozen=True, kw_only=True):
+    """From what the search began beside the space: a recording of another device, size or state of the source. Its times are no times of this one.
+
+    Args:
+        source: its file.
+        device: where it was recorded; empty where that is not said.
+        trials: configurations of it that have a counterpart here; dropped: that have none.
+        weight: how much of it the search believed at the end, 0 to 1; null where the search takes no guess.
+        note: what was left out, and why.
+    """
+
+    source: str
+    device: str = ""
+    trials: int = 0
+    dropped: int = 0
+    weight: float | None = None
+    note: str = ""
+
+
 class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.tune/1"):
     """The answer of `ridgeline tune`.
 
@@ -167,6 +187,7 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         stopped: why the search came to its end: `trials`, `time`, `space` (all was tried) or `interrupted`.
         default: what the best is held against, such as a deployment as it is; null where there is none.
         curve: best so far; importance: of parameters.
+        priors: from what the search began beside the space.
         model: how far off the model behind the search was; null where it had none.
         roofline: what is left; null where the work is not known.
         record: file of the trials; run: id in the notebook, null where it is in none.
@@ -193,6 +214,7 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     default: TunedDefault | None = None
     curve: tuple[CurvePoint, ...] = ()
     importance: ImportanceTable = ImportanceTable()
+    priors: tuple[TunedPrior, ...] = ()
     model: ModelFit | None = None
     roofline: RooflineLeft | None = None
     record: str | None = None

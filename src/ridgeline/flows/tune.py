@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from ridgeline.machine import Limits, Workers, commit_of, read_machine, software
 from ridgeline.tuning.search import DEFAULT
 from ridgeline.tuning.search import strategy as search_of
 
+from .tuning.beginning import beginning
 from .tuning.budget import Budget
 from .tuning.concluding import concluded
 from .tuning.loop import Builders, Loop
@@ -48,6 +49,7 @@ def tune(
     resume: bool = False,
     strategy: str | None = None,
     options: Mapping[str, Any] | None = None,
+    priors: Sequence[str] = (),
     trials: int | None = None,
     time_s: float | None = None,
     seed: int | None = None,
@@ -68,8 +70,10 @@ def tune(
         target: a SPEC (`SPEC.toml`, `file.py:NAME`, a problem in the T1 format, or the object), or a target as `bench` takes it.
         record: file of the trials; one in the folder of temporary files that goes with the tuning if null.
         resume: go on with the trials of the record.
-        strategy, options: of the search; trials: different configurations; time_s: wall seconds in all; seed: null for what the SPEC says, else the
-            default search, 200 trials (where no time is given) and 0.
+        priors: recordings of the same kernel from elsewhere, from which the search begins: records, caches of Kernel Tuner, T4 results.
+        strategy, options: of the search, the options on top of those that the SPEC gives for it.
+        trials: different configurations; time_s: wall seconds in all; seed: as strategy, null for what the SPEC says, else the default search, 200 trials
+            (where no time is given) and 0.
         workers: that compile at once; measured is one after the other.
         device: of the catalogue, whose limits the constraints of a SPEC may look at, where the runner does not say them.
         precisions: whether a deployment may be given a lower precision, which changes its results.
@@ -106,7 +110,8 @@ def tune(
                 kept=record is not None,
                 resume=resume,
                 strategy=strategy or ready.strategy or DEFAULT,
-                options=options if options is not None else ready.options if strategy in (None, ready.strategy) else {},
+                options={**(ready.options if strategy in (None, ready.strategy) else {}), **(options or {})},
+                priors=priors,
                 trials=trials if budget_given else ready.trials,
                 time_s=time_s if budget_given else ready.time_s,
                 seed=seed if seed is not None else ready.seed or 0,
@@ -133,6 +138,7 @@ def tune_subject(
     resume: bool = False,
     strategy: str = DEFAULT,
     options: Mapping[str, Any] | None = None,
+    priors: Sequence[str] = (),
     trials: int | None = None,
     time_s: float | None = None,
     seed: int = 0,
@@ -155,11 +161,12 @@ def tune_subject(
         name=subject.name, space=subject.configurations.space, identity=subject.identity, software=software, machine=machine.description,
         fingerprint=machine.fingerprint, unit=subject.unit, started=datetime.now(UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
+    begun = beginning(subject, strategy, priors, seed, say)
     with Record(record, head, resume=resume) as opened:
         for remark in opened.remarks:
             say(f"warning: {remark}", None)
         budget = Budget(trials, time_s, sum(trial.spent_s for trial in opened.trials))
-        search = search_of(strategy, subject.configurations, seed, **(options or {}))
+        search = search_of(strategy, subject.configurations, seed, **(options or {}), **begun.options)
         loop = Loop(subject, search, opened, executor, budget, say, builders=builders, seed=seed)
         loop.search()
         standing, configs = loop.finals()
@@ -167,7 +174,7 @@ def tune_subject(
         found = msgspec.structs.replace(
             found, record=record if kept else None, fingerprint=machine.fingerprint,
             shape=dict(ready.shape) if ready else {}, roofline=_left(found, ready, say),
-            warnings=(*(ready.cautions if ready else ()), *found.warnings),
+            warnings=(*(ready.cautions if ready else ()), *begun.cautions, *found.warnings), priors=begun.believed(search),
         )  # fmt: skip
         run = _run(found, loop.known.trials, ready, command)
         found = _kept(run, notebook)

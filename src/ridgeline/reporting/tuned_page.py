@@ -46,7 +46,8 @@ _STOPPED = {"trials": "as many as were wanted", "time": "the time was up", "spac
 
 def tuned_page(report: TuneReport) -> Page:
     """What a tuning found."""
-    sections = [Section(title="Best", blocks=_of_best(report)), Section(title="Search", blocks=(Pairs(rows=_searched(report)), *_curve(report)))]
+    search = (Pairs(rows=_searched(report)), *_priors(report), *_curve(report))
+    sections = [Section(title="Best", blocks=_of_best(report)), Section(title="Search", blocks=search)]
     sections.append(Section(title="Importance", blocks=_importance(report.importance)))
     if report.failures:
         sections.append(Section(title="Failures", blocks=(_failures(report),)))
@@ -156,6 +157,29 @@ def _searched(report: TuneReport) -> tuple[Pair, ...]:
 
 def _resumed(report: TuneReport) -> str:
     return "" if report.resumed_from is None else "gone on with"
+
+
+def _priors(report: TuneReport) -> tuple[Block, ...]:
+    if not report.priors:
+        return ()
+    columns = (
+        Column(title="begun from", flexible=True, weight=20, lines=2),
+        Column(title="device", flexible=True, weight=12),
+        Column(title="configurations", right=True),
+        Column(title="dropped", right=True),
+        Column(title="believed at the end", right=True),
+    )
+    rows = tuple(
+        (words(each.source), words(each.device, "not said"), count(each.trials), count(each.dropped), _trust(each.weight)) for each in report.priors
+    )
+    notes = [f"{each.source}: {each.note}" for each in report.priors if each.note]
+    note = "what was seen there says where to look, never how long it takes here"
+    listed = (Items(items=tuple(Item(title=line) for line in notes)),) if notes else ()
+    return (Table(caption="begun from", columns=columns, rows=rows, note=note), *listed)
+
+
+def _trust(weight: float | None) -> Cell:
+    return missing("the search takes none") if weight is None else share(weight)
 
 
 def _curve(report: TuneReport) -> tuple[Block, ...]:

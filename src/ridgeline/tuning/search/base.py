@@ -35,12 +35,13 @@ class Strategy:
         seed: the same proposals for the same seed and the same answers.
 
     Attributes:
-        name: such as `random`.
+        name: such as `random`; takes_guess: whether it is made with a `guess` (see `transfer.Guess`).
         rows: the configurations that were told, (n, parameters), in the order of their first telling.
         values: the median of the runs of each, NaN of one that failed, (n,), in whatever unit is told.
     """
 
     name: str = ""
+    takes_guess: bool = False
 
     def __init__(self, space: Configurations, seed: int = 0) -> None:
         if not space.count:
@@ -53,6 +54,11 @@ class Strategy:
         #: Numbers that were asked for, told or not.
         self._asked: set[int] = set()
         self._left: list[int] | None = None
+
+    @property
+    def trust(self) -> float | None:
+        """How much of its guess it believes, 0 to 1; null of a search that has none."""
+        return None
 
     @property
     def waiting(self) -> int:

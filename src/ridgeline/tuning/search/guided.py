@@ -53,6 +53,7 @@ class Guided(Strategy):
     """
 
     name = "guided"
+    takes_guess = True
     turns: tuple[str, ...] = ("gain", "gain", "gain", "near", "gain", "gain", "gain", "near", "gain", "gain", "gain", "parzen")
 
     def __init__(self, space: Configurations, seed: int = 0, guess: Guess | None = None) -> None:
@@ -70,6 +71,11 @@ class Guided(Strategy):
         self._start = self._spread()
         if guess is not None:
             self._renew()
+
+    @property
+    def trust(self) -> float | None:
+        """How much of its guess it believes, 0 to 1."""
+        return None if self._guess is None else self._weight
 
     def propose(self, count: int) -> Rows:
         """The start; then by turns the largest gain, the likeliest beside the best, the best ratio of densities."""
