@@ -153,3 +153,13 @@ def test_options_of_the_search(spec: str, run: Call) -> None:
         code, out, err = run("tune", spec, "--no-notebook", "--strategy", "annealing", "--strategy-option", option)
         assert (code, out) == (2, "")
         assert said in err
+
+
+def test_a_device_is_one_of_the_catalogue(spec: str, run: Call, tmp_path: Path) -> None:
+    (tmp_path / "sum.toml").write_text(SPEC.replace('"simulated"', '"simulated"\nwork = {bytes = "1e9 / tile"}'))
+    code, out, err = run("tune", spec, "--no-notebook", "--device", "H200", "--json")
+    assert code == 0, err
+    assert [prior["source"] for prior in json.loads(out)["priors"]] == ["roofline"]
+    code, _, err = run("tune", spec, "--device", "nothing")
+    assert code == 2
+    assert "nothing" in err

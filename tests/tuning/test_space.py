@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import Parameter, Space, UsageError
-from ridgeline.tuning.space import INACTIVE, Configurations, categorical, integer, permutation, power_of_two, real
+from ridgeline.tuning.space import INACTIVE, Configurations, categorical, integer, permutation, power_of_two, real, worked_out
 
 FUNCTIONS = {"min": min, "max": max, "abs": abs, "int": int, "float": float, "round": round, "ceil": math.ceil, "floor": math.floor,
              "log2": math.log2, "sqrt": math.sqrt, "gcd": math.gcd}  # fmt: skip
@@ -205,6 +205,20 @@ def test_a_configuration_with_values_for_what_is_not_there() -> None:
     assert space.config(settled) == {"pack": False, "tile": 8}
     wrong = space.settled(space.row({"pack": True, "tile": 4, "depth": 4, "width": 8, "ahead": 1}))
     assert wrong is None, "values of what is there are kept"
+
+
+def test_an_expression_at_many_configurations() -> None:
+    """As at one, also where a parameter is not there, a division has no value, or numbers are large."""
+    space = packing()
+    rows = space.at(np.arange(space.count))
+    for text in ("tile * 2 ** 70 / 3", "width + depth", "1 / (tile - 8)", "tile if pack else width", "7", "pack", "tile // 3 > 1"):
+        found = space.worked_out(text, rows)
+        for row, value in zip(rows, found.tolist(), strict=True):
+            config = space.config(row)
+            wanted = worked_out(text, config, [name for name in space.names if name not in config])
+            assert (math.isnan(value), value == value and value) == (wanted is None, wanted is not None and float(wanted)), (text, config)
+    with pytest.raises(UsageError, match="tilt"):
+        space.worked_out("tilt", rows)
 
 
 def test_a_space_of_many_millions_is_not_listed() -> None:

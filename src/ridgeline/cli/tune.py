@@ -45,10 +45,10 @@ _INTERRUPTED, _INCONCLUSIVE = 130, 3
 @click.option("--resume", is_flag=True, help="Go on with the trials in the record.")
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="That compile at once; measured is one after the other.")
 @click.option("--runs", type=click.IntRange(1, 100_000), help="Timed runs of a configuration each time. [default: 7]")
-@click.option("--device", metavar="NAME", help="Of the catalogue: its limits, for constraints that look at what the driver does not say.")
 @click.option("--lower-precision", is_flag=True, help="Allow a deployment settings that lower its precision and change its results.")
 @shape_option
 @runtime_option
+@click.option("--device", metavar="NAME", help="Of the catalogue: its limits for constraints where the driver says none, its ceilings for the roofline.")
 @click.option("--input", "input_path", metavar="FILE|DIR|FUNCTION", help="Inputs of a model, as of bench.")
 @click.option(
     "--export", "exports", nargs=2, type=(click.Choice(["json", "header", "python"]), str), metavar="json|header|python FILE", multiple=True,

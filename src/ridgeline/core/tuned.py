@@ -152,19 +152,19 @@ class RooflineLeft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TunedPrior(msgspec.Struct, frozen=True, kw_only=True):
-    """From what the search began beside the space: a recording of another device, size or state of the source. Its times are no times of this one.
+    """From what the search began: a recording of another device, size or state of the source, or the roofline. No time of it counts as one of here.
 
     Args:
-        source: its file.
-        device: where it was recorded; empty where that is not said.
-        trials: configurations of it that have a counterpart here; dropped: that have none.
+        source: its file, or `roofline`.
+        device: where it was recorded, or whose ceilings were taken; empty where that is not said.
+        trials: configurations of it that have a counterpart here, null of a formula; dropped: that have none.
         weight: how much of it the search believed at the end, 0 to 1; null where the search takes no guess.
         note: what was left out, and why.
     """
 
     source: str
     device: str = ""
-    trials: int = 0
+    trials: int | None = None
     dropped: int = 0
     weight: float | None = None
     note: str = ""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ridgeline.core import Caution, Facts, RidgelineError, RooflineLeft, Run, TargetInfo, TuneReport
+from ridgeline.core import Caution, Device, Facts, RidgelineError, RooflineLeft, Run, TargetInfo, TuneReport, UsageError
 from ridgeline.core.executor import Executor
 from ridgeline.device import find
 from ridgeline.machine import Limits, Workers, commit_of, read_machine, software_versions
@@ -55,7 +55,7 @@ def tune(
     seed: int | None = None,
     workers: int = 1,
     precisions: bool = False,
-    device: str | None = None,
+    device: Device | str | None = None,
     runs: int | None = None,
     executor: Executor | None = None,
     notebook: Notebook | None = None,
@@ -72,11 +72,11 @@ def tune(
         resume: go on with the trials of the record.
         priors: recordings of the same kernel from elsewhere, from which the search begins: records, caches of Kernel Tuner, T4 results.
         strategy, options: of the search, the options on top of those that the SPEC gives for it.
-        trials: different configurations; time_s: wall seconds in all; seed: as strategy, null for what the SPEC says, else the default search, 200 trials
-            (where no time is given) and 0.
+        trials: different configurations; time_s: wall seconds in all; seed: null for what the SPEC says, as strategy is, else the default search, 200
+            trials (where no time is given) and 0.
         workers: that compile at once; measured is one after the other.
-        device: of the catalogue, whose limits the constraints of a SPEC may look at, where the runner does not say them.
         precisions: whether a deployment may be given a lower precision, which changes its results.
+        device: of a SPEC, one of the catalogue or its name: its limits for constraints where the runner does not say them, its ceilings for the roofline.
         runs: timed, of one attempt; executor: that measures, a process of this machine if null.
         notebook: where the Run is kept; report: told what is going on and the part done; command: the command line, for the record.
         cache: folder of what is compiled, this user's own if empty; run_to: told the Run, with all trials.
@@ -90,12 +90,13 @@ def tune(
     """
     with tempfile.TemporaryDirectory(prefix="ridgeline-tune-", ignore_cleanup_errors=True) as folder:
         spec = target if _is_spec(target) else spec_of(target) if isinstance(target, str) else None
-        say = report or _nothing
+        say, on = report or _nothing, find(device) if isinstance(device, str) else device
+        if on is not None and spec is None:
+            raise UsageError("a device beside a SPEC", found="a target", remedy="leave it out: a deployment is tuned where it runs")
         say("making ready", None)
-        if spec is None:
-            ready = of_target(target, folder, precisions=precisions, runs=runs)
-        else:
-            ready = of_spec(spec, folder, device=None if device is None else find(device), cache=cache, runs=runs)
+        ready = (
+            of_target(target, folder, precisions=precisions, runs=runs) if spec is None else of_spec(spec, folder, device=on, cache=cache, runs=runs)
+        )
         limits = Limits(wall_s=2 * ready.build_s + _RUNS_OF_ATTEMPT * ready.run_s + _ASIDE_S, memory_bytes=ready.memory_bytes)
         budget_given = trials is not None or time_s is not None
         with contextlib.ExitStack() as stack:
@@ -161,7 +162,7 @@ def tune_subject(
         name=subject.name, space=subject.configurations.space, identity=subject.identity, software=software, machine=machine.description,
         fingerprint=machine.fingerprint, unit=subject.unit, started=datetime.now(UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
-    begun = beginning(subject, strategy, priors, seed, say)
+    begun = beginning(subject, strategy, priors, seed, say, ready.guess_of if ready is not None else None)
     with Record(record, head, resume=resume) as opened:
         for remark in opened.remarks:
             say(f"warning: {remark}", None)
@@ -189,9 +190,8 @@ def tune_subject(
 def _left(found: TuneReport, ready: Ready | None, say: Report) -> RooflineLeft | None:
     if ready is None or ready.left_of is None or found.best is None or found.stopped == "interrupted":
         return None
-    say("probing the ceilings of this machine", None)
     try:
-        return ready.left_of(found.best.config, found.best.objective)
+        return ready.left_of(found.best.config, found.best.objective, say)
     except RidgelineError:
         # It is beside the point of a tuning.
         return None

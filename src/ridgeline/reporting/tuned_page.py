@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ridgeline.core import ImportanceTable, TunedBest, TuneReport
+from ridgeline.core import ImportanceTable, TunedBest, TunedPrior, TuneReport
 from ridgeline.core.space import Value
 from ridgeline.core.units import format_quantity, format_share, format_speedup
 
@@ -169,13 +169,15 @@ def _priors(report: TuneReport) -> tuple[Block, ...]:
         Column(title="dropped", right=True),
         Column(title="believed at the end", right=True),
     )
-    rows = tuple(
-        (words(each.source), words(each.device, "not said"), count(each.trials), count(each.dropped), _trust(each.weight)) for each in report.priors
-    )
+    rows = tuple((words(each.source), words(each.device, "not said"), *_counts(each), _trust(each.weight)) for each in report.priors)
     notes = [f"{each.source}: {each.note}" for each in report.priors if each.note]
-    note = "what was seen there says where to look, never how long it takes here"
+    note = "what was seen or worked out there says where to look, never how long it takes here"
     listed = (Items(items=tuple(Item(title=line) for line in notes)),) if notes else ()
     return (Table(caption="begun from", columns=columns, rows=rows, note=note), *listed)
+
+
+def _counts(prior: TunedPrior) -> tuple[Cell, Cell]:
+    return (missing("a formula"), missing("")) if prior.trials is None else (count(prior.trials), count(prior.dropped))
 
 
 def _trust(weight: float | None) -> Cell:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Space, UsageError
 
+from .expressions import FINE, Expressions, Values
 from .parameters import INACTIVE, domains_of, read_constraints
 from .points import names_in
 from .states import Layer, listed_states, states
@@ -197,6 +198,24 @@ class Configurations:
         for parameter, value, parent in reversed(steps):
             found[parameter], at = value[at], int(parent[at])
         return found
+
+    def worked_out(self, text: str, rows: Rows) -> NDArray[np.float64]:
+        """An expression over parameters at configurations, (n, parameters) → (n,): NaN where it has no value, or one that is no number.
+
+        Raises:
+            UsageError: no expression, or a name that is no parameter.
+        """
+        expressions = Expressions(self.names)
+        root, rows, known = expressions.add(text), np.asarray(rows, np.int64), dict[int, Values]()
+        for number, node in enumerate(expressions.nodes):
+            if node.kind == "name":
+                of, places = self._domains[node.content].array, rows[:, node.content]
+                known[number] = Values(of.values[places], None if of.state is None else of.state[places])
+        found = known[root] if root in known else expressions.work_out(root, known, len(rows))
+        numbers = found.values
+        if numbers.dtype == object:
+            numbers = np.array([each if isinstance(each, int | float) else np.nan for each in numbers.tolist()], np.float64)
+        return np.where(True if found.state is None else found.state == FINE, numbers.astype(np.float64), np.nan)
 
     def config(self, row: Rows) -> dict[str, Any]:
         """Name → value of one configuration; parameters that are not active are left out."""
