@@ -15,6 +15,7 @@ from ridgeline.core import (
     CurvePoint,
     Importance,
     ImportanceTable,
+    ModelFit,
     Parameter,
     Quantity,
     RooflineLeft,
@@ -88,6 +89,8 @@ def test_the_page_says_what_was_found_and_how_sure() -> None:
         ({"importance": ImportanceTable(note="too few: 3 configurations ran, 16 are needed")}, "too few: 3 configurations ran"),
         ({"warnings": (Caution(code="throttled", message="the device changed its speed", effect="x"),)}, "the device changed its speed"),
         ({"stopped": "interrupted", "failures": {}}, "interrupted"),
+        ({"model": ModelFit(median_error=0.1, rank_correlation=0.83, trials=40)}, "of 40 configurations, believed before each was tried, rank corr"),
+        ({"model": ModelFit(median_error=0.1, rank_correlation=None, trials=3)}, "10.5% in the middle"),
     ],
 )
 def test_the_headline_says_what_may_be_relied_on(changed: dict[str, Any], said: str) -> None:

@@ -5,9 +5,10 @@ The headline says what may be relied on: a best that is not told from others, or
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
-from ridgeline.core import ImportanceTable, TunedBest, TunedPrior, TuneReport
+from ridgeline.core import ImportanceTable, ModelFit, TunedBest, TunedPrior, TuneReport
 from ridgeline.core.space import Value
 from ridgeline.core.units import format_quantity, format_share, format_speedup
 
@@ -150,9 +151,18 @@ def _searched(report: TuneReport) -> tuple[Pair, ...]:
         Pair(label="parameters", cell=count(len(space.parameters)), note=", ".join(each.name for each in space.parameters)),
         Pair(label="time", cell=seconds(report.search_s), note=f"{format_quantity(report.overhead_s, 's')} of it not in trials"),
         Pair(label="search", cell=words(report.strategy), note=f"seed {report.seed}"),
+        *_model(report.model),
         Pair(label="machine", cell=words(report.machine)),
         Pair(label="record", cell=words(report.record or "", "not kept: give --record FILE"), note=_resumed(report)),
     )
+
+
+def _model(fit: ModelFit | None) -> tuple[Pair, ...]:
+    if fit is None:
+        return ()
+    order = "" if fit.rank_correlation is None else f", rank correlation {fit.rank_correlation:.2f}"
+    note = f"of {fit.trials} configurations, believed before each was tried{order}"
+    return (Pair(label="its model was off by", cell=words(f"{format_share(math.expm1(fit.median_error))} in the middle"), note=note),)
 
 
 def _resumed(report: TuneReport) -> str:

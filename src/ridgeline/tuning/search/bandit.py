@@ -39,6 +39,7 @@ class Bandit(Strategy):
         super().__init__(space, seed)
         others = (Local, Evolutionary, Annealing, Random)
         self._arms: tuple[Strategy, ...] = (Guided(space, seed, guess), *(kind(space, seed + place) for place, kind in enumerate(others, 1)))
+        self.expected = self._arms[0].expected
         #: (arm, whether its proposal was better than all before), the latest last.
         self._window: deque[tuple[int, bool]] = deque(maxlen=_WINDOW)
         self._whose: dict[int, int] = {}

@@ -91,6 +91,7 @@ class Guided(Strategy):
                 self._surrogate.add(self._pool[picked[-1]], None)
             picked.append(self._pick(len(self._asked) + turn, free))
             free[picked[-1]] = False
+            self._expect(picked[-1])
         self._surrogate.drop(len(waits) + max(0, len(picked) - 1))
         return self._pool[picked]
 
@@ -201,6 +202,13 @@ class Guided(Strategy):
             return int(np.argmax(np.where(free, score + 1e-6 * self.generator.random(len(score)), -np.inf)))
         best = float((self._capped(self.values).min() - self._centre) / self._scale)
         return int(np.argmax(np.where(free, _gain(np.float32(best - _LEAST_GAIN) - mean, deviation), -np.inf)))
+
+    def _expect(self, place: int) -> None:
+        """Remember what is believed of a configuration of the pool, so that it can be held against what is found."""
+        assert self._surrogate is not None
+        if self.best is not None:
+            mean = float(self._surrogate.believed()[0][place]) * self._scale + self._centre
+            self.expected[int(self._numbers[place])] = mean + float(self._guessed(self._pool_guess[place : place + 1]).sum())
 
     def _draw_pool(self) -> None:
         """Configurations drawn evenly, and what differs in one parameter from the best few."""
