@@ -110,7 +110,7 @@ def test_the_html_on_stdout(spec: str, run: Call) -> None:
         (["sum.toml", "--time", "soon"], "soon"),
         (["sum.toml", "--trials", "0"], "--trials"),
         (["sum.toml", "--strategy", "clever"], "clever"),
-        (["sum.toml", "--shape", "x=1"], "a SPEC by itself"),
+        (["sum.toml", "--shape", "x=1"], "a SPEC or a recording by itself"),
         (["nowhere.toml"], "nowhere.toml"),
         (["nowhere.onnx"], "nowhere.onnx"),
         (["sum.toml", "--record", "no/where"], "a file to write trials to"),
@@ -163,3 +163,17 @@ def test_a_device_is_one_of_the_catalogue(spec: str, run: Call, tmp_path: Path) 
     code, _, err = run("tune", spec, "--device", "nothing")
     assert code == 2
     assert "nothing" in err
+
+
+def test_a_recording_is_replayed(spec: str, run: Call, tmp_path: Path) -> None:
+    assert run("tune", spec, "--no-notebook", "--record", "r.jsonl")[0] == 0
+    code, out, err = run("tune", "r.jsonl", "--strategy", "random", "--html", "out.html")
+    assert code == 0, err
+    assert "replayed, nothing was measured" in out
+    assert "replayed, nothing was measured" in (tmp_path / "out.html").read_text()
+    code, listed, _ = run("log")
+    assert " tune " not in listed
+    code, _, err = run("tune", "r.jsonl", "--shape", "x=1")
+    assert code == 2
+    assert "a SPEC or a recording by itself" in err
+    assert run("tune", "r.jsonl", "--device", "H200")[0] == 2

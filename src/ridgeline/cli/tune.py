@@ -68,6 +68,9 @@ def tune(ctx: click.Context, /, **given: Any) -> int:
 
     SPEC is SPEC.toml, file.py:NAME, or a problem of another tuner (T1 format, .json); docs/tune.md says what stands in one. TARGET is as of bench: a
     model with its runtime, a function, a script or a command needs no SPEC. An interrupt ends the search with the best so far.
+
+    A recorded space as TARGET (a record of this command, a cache of Kernel Tuner, T4 results) answers in place of a device: nothing is measured, and
+    searches can be held against it.
     """
     check_common(given)
     if given["resume"] and not given["record"]:
@@ -87,16 +90,18 @@ def tune(ctx: click.Context, /, **given: Any) -> int:
 
 def _tuned(target: str | None, given: dict[str, Any], line: str, runs: list[Run]) -> TuneReport:
     from ridgeline.flows.tune import tune as flow
+    from ridgeline.flows.tuning.replay import Replay, replay_of
     from ridgeline.flows.tuning.wanted import spec_of
 
     time_s = None if given["time_text"] is None else parse(given["time_text"], "s")
-    subject: Any = spec_of(target) if target is not None else None
+    subject: Any = (replay_of(target) or spec_of(target)) if target is not None else None
     if subject is None:
         from ridgeline.targets import parse_target
 
         subject = parse_target(target, given["arguments"], input=given["input_path"], shapes=given["shapes"], runtime=given["runtime"])
     elif given["arguments"] or given["shapes"] or given["input_path"] or given["runtime"]:
-        raise UsageError("a SPEC by itself", found="arguments or options of a model beside it", remedy="write them into the SPEC")
+        remedy = "write them into the SPEC" if not isinstance(subject, Replay) else "leave them out"
+        raise UsageError("a SPEC or a recording by itself", found="arguments or options of a model beside it", remedy=remedy)
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
         try:
             return flow(

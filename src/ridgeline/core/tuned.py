@@ -19,6 +19,7 @@ __all__ = [
     "TunedBest",
     "TunedDefault",
     "TunedPrior",
+    "TunedReplay",
     "TunedSpace",
     "TunedTie",
 ]
@@ -170,6 +171,21 @@ class TunedPrior(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+class TunedReplay(msgspec.Struct, frozen=True, kw_only=True):
+    """What answered in place of a device: nothing was measured.
+
+    Args:
+        file: with the recording; device: where that was made, empty where it is not said.
+        configurations: that were recorded, and no other could be tried.
+        regret: the best ÷ the lowest that was recorded, medians of all recorded runs; null where nothing ran.
+    """
+
+    file: str
+    device: str
+    configurations: int
+    regret: float | None
+
+
 class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.tune/1"):
     """The answer of `ridgeline tune`.
 
@@ -187,7 +203,7 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         stopped: why the search came to its end: `trials`, `time`, `space` (all was tried) or `interrupted`.
         default: what the best is held against, such as a deployment as it is; null where there is none.
         curve: best so far; importance: of parameters.
-        priors: from what the search began beside the space.
+        priors: from what the search began beside the space; replay: whose recorded times these are, null where they were measured.
         model: how far off the model behind the search was; null where it had none.
         roofline: what is left; null where the work is not known.
         record: file of the trials; run: id in the notebook, null where it is in none.
@@ -215,6 +231,7 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     curve: tuple[CurvePoint, ...] = ()
     importance: ImportanceTable = ImportanceTable()
     priors: tuple[TunedPrior, ...] = ()
+    replay: TunedReplay | None = None
     model: ModelFit | None = None
     roofline: RooflineLeft | None = None
     record: str | None = None

@@ -27,8 +27,9 @@ from .tuning.budget import Budget
 from .tuning.concluding import concluded
 from .tuning.loop import Builders, Loop
 from .tuning.record import Head, Record
+from .tuning.replay import Nobody, Replay, replay_of
 from .tuning.subjects import Subject
-from .tuning.wanted import Ready, of_spec, of_target, spec_of
+from .tuning.wanted import Ready, of_replay, of_spec, of_target, spec_of
 
 if TYPE_CHECKING:
     from ridgeline.core import Trial
@@ -67,7 +68,8 @@ def tune(
     """Search, run the likely best again, and say what was found.
 
     Args:
-        target: a SPEC (`SPEC.toml`, `file.py:NAME`, a problem in the T1 format, or the object), or a target as `bench` takes it.
+        target: a SPEC (`SPEC.toml`, `file.py:NAME`, a problem in the T1 format, or the object), a target as `bench` takes it, or a recorded space (a
+            record, a cache of Kernel Tuner, T4 results), which answers in place of a device: nothing is measured then.
         record: file of the trials; one in the folder of temporary files that goes with the tuning if null.
         resume: go on with the trials of the record.
         priors: recordings of the same kernel from elsewhere, from which the search begins: records, caches of Kernel Tuner, T4 results.
@@ -89,18 +91,16 @@ def tune(
         TargetFailed: the reference or the deployment itself does not run.
     """
     with tempfile.TemporaryDirectory(prefix="ridgeline-tune-", ignore_cleanup_errors=True) as folder:
-        spec = target if _is_spec(target) else spec_of(target) if isinstance(target, str) else None
-        say, on = report or _nothing, find(device) if isinstance(device, str) else device
-        if on is not None and spec is None:
-            raise UsageError("a device beside a SPEC", found="a target", remedy="leave it out: a deployment is tuned where it runs")
+        say = report or _nothing
         say("making ready", None)
-        ready = (
-            of_target(target, folder, precisions=precisions, runs=runs) if spec is None else of_spec(spec, folder, device=on, cache=cache, runs=runs)
-        )
+        ready = _ready(target, folder, precisions=precisions, device=device, runs=runs, cache=cache, seed=seed or 0)
+        if ready.replayed is not None and record is not None:
+            remedy = "leave --record out, or write the trials with --export t4"
+            raise UsageError("a record of what is measured", found=f"a replay of {ready.file}", remedy=remedy)
         limits = Limits(wall_s=2 * ready.build_s + _RUNS_OF_ATTEMPT * ready.run_s + _ASIDE_S, memory_bytes=ready.memory_bytes)
         budget_given = trials is not None or time_s is not None
         with contextlib.ExitStack() as stack:
-            made = executor or stack.enter_context(Workers(1, limits=limits, preload=_PRELOAD, spoiled=_spoiled))
+            made = executor or (Nobody() if ready.replayed else stack.enter_context(Workers(1, limits=limits, preload=_PRELOAD, spoiled=_spoiled)))
             builders = None
             if workers > 1 and ready.subject.compiles:
                 builders = Builders(stack.enter_context(Workers(workers, limits=limits, preload=_PRELOAD)), workers)
@@ -118,11 +118,26 @@ def tune(
                 seed=seed if seed is not None else ready.seed or 0,
                 builders=builders,
                 ready=ready,
-                notebook=notebook,
+                # Nothing that is kept there was not measured.
+                notebook=None if ready.replayed else notebook,
                 report=say,
                 command=command,
                 run_to=run_to,
             )
+
+
+def _ready(target: Any, folder: str, *, precisions: bool, device: Device | str | None, runs: int | None, cache: str, seed: int) -> Ready:
+    on = find(device) if isinstance(device, str) else device
+    replay = target if isinstance(target, Replay) else replay_of(target) if isinstance(target, str) else None
+    spec = target if _is_spec(target) else spec_of(target) if isinstance(target, str) and replay is None else None
+    if on is not None and spec is None:
+        found = "a target" if replay is None else "a recording"
+        raise UsageError("a device beside a SPEC", found=found, remedy="leave it out: a deployment is tuned where it runs")
+    if replay is not None:
+        return of_replay(replay, seed)
+    if spec is not None:
+        return of_spec(spec, folder, device=on, cache=cache, runs=runs)
+    return of_target(target, folder, precisions=precisions, runs=runs)
 
 
 def _is_spec(target: Any) -> bool:
@@ -177,6 +192,7 @@ def tune_subject(
             shape=dict(ready.shape) if ready else {}, roofline=_left(found, ready, say),
             warnings=(*(ready.cautions if ready else ()), *begun.cautions, *found.warnings), priors=begun.believed(search),
         )  # fmt: skip
+        found = ready.replayed(found) if ready is not None and ready.replayed is not None else found
         run = _run(found, loop.known.trials, ready, command)
         found = _kept(run, notebook)
         if run_to is not None:

@@ -69,6 +69,12 @@ def config_text(config: dict[str, Value]) -> str:
 
 
 def _headline(report: TuneReport) -> str:
+    if report.replay is not None:
+        return f"{_found(report)}; replayed, nothing was measured"
+    return _found(report)
+
+
+def _found(report: TuneReport) -> str:
     best = report.best
     if best is None:
         return f"{report.target}: nothing ran of {report.unique_evaluations} configurations that were tried"
@@ -102,10 +108,18 @@ def _of_best(report: TuneReport) -> tuple[Block, ...]:
         Pair(label=report.objective, cell=number(best.objective, report.unit, best.objective_ci), note=f"median of {best.runs} runs in the finals"),
         Pair(label="the best of those tried", cell=share(best.probability_best), note=_VERDICTS[best.verdict]),
         Pair(label="another is better by over 1 %", cell=share(best.probability_better)),
+        *_replay_rows(report),
         *_default_rows(report),
         *_roofline_rows(report),
     ]
     return (of_config, Pairs(caption="how sure", rows=tuple(rows)), *_ties(report, best))
+
+
+def _replay_rows(report: TuneReport) -> tuple[Pair, ...]:
+    if report.replay is None or report.replay.regret is None:
+        return ()
+    note = f"of {report.replay.configurations:,} in {report.replay.file}, by medians of all their runs"
+    return (Pair(label="the best recorded takes less by", cell=share(1.0 - 1.0 / report.replay.regret), note=note),)
 
 
 def _default_rows(report: TuneReport) -> tuple[Pair, ...]:
@@ -152,8 +166,7 @@ def _searched(report: TuneReport) -> tuple[Pair, ...]:
         Pair(label="time", cell=seconds(report.search_s), note=f"{format_quantity(report.overhead_s, 's')} of it not in trials"),
         Pair(label="search", cell=words(report.strategy), note=f"seed {report.seed}"),
         *_model(report.model),
-        Pair(label="machine", cell=words(report.machine)),
-        Pair(label="record", cell=words(report.record or "", "not kept: give --record FILE"), note=_resumed(report)),
+        *_where(report),
     )
 
 
@@ -163,6 +176,13 @@ def _model(fit: ModelFit | None) -> tuple[Pair, ...]:
     order = "" if fit.rank_correlation is None else f", rank correlation {fit.rank_correlation:.2f}"
     note = f"of {fit.trials} configurations, believed before each was tried{order}"
     return (Pair(label="its model was off by", cell=words(f"{format_share(math.expm1(fit.median_error))} in the middle"), note=note),)
+
+
+def _where(report: TuneReport) -> tuple[Pair, ...]:
+    if report.replay is not None:
+        return (Pair(label="recorded on", cell=words(report.machine, "not said")), Pair(label="replayed from", cell=words(report.replay.file)))
+    record = words(report.record or "", "not kept: give --record FILE")
+    return (Pair(label="machine", cell=words(report.machine)), Pair(label="record", cell=record, note=_resumed(report)))
 
 
 def _resumed(report: TuneReport) -> str:

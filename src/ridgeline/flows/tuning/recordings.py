@@ -10,7 +10,7 @@ from ridgeline.readers.tuning import read_recorded_space
 
 from .record import read_record
 
-__all__ = ["read_recording"]
+__all__ = ["is_record", "read_recording"]
 
 #: How the first line of a record of ours begins.
 _OURS = b'{"schema":"ridgeline.trials/'
@@ -22,7 +22,7 @@ def read_recording(path: str | os.PathLike[str]) -> RecordedSpace:
     Raises:
         ReadError: no such file, none of these, or damaged.
     """
-    if not _is_ours(path):
+    if not is_record(path):
         return read_recorded_space(Path(path))
     found = read_record(path)
     head = found.head
@@ -31,10 +31,10 @@ def read_recording(path: str | os.PathLike[str]) -> RecordedSpace:
     )
 
 
-def _is_ours(path: str | os.PathLike[str]) -> bool:
+def is_record(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a record of ours, by how it begins; a file that cannot be read is none."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_OURS)) == _OURS
     except (OSError, ValueError):
-        # Whoever reads it says what is wrong.
         return False

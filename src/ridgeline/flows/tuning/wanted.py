@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ridgeline.backends import BuildFailed, Job
 from ridgeline.backends.deployments import EVERY_PRECISION, Look, deployment_of, job_of, space_of
-from ridgeline.core import Caution, Device, RooflineLeft, UsageError
+from ridgeline.core import Caution, Device, RooflineLeft, TuneReport, UsageError
 from ridgeline.core.space import Value
 from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.targets import TargetSpec, parse_target
@@ -16,9 +16,10 @@ from ridgeline.targets.changes import Situation, registry
 from ridgeline.tuning.space import Configurations
 
 from .analytical import Analytical, roofline_guess
+from .replay import Replay, replayed, subject_of
 from .subjects import RUNS, Jobs, Subject
 
-__all__ = ["Ready", "of_spec", "of_target", "spec_of"]
+__all__ = ["Ready", "of_replay", "of_spec", "of_target", "spec_of"]
 
 Config = Mapping[str, Value]
 Report = Callable[[str, float | None], None]
@@ -40,6 +41,7 @@ class Ready(NamedTuple):
         shape: constants, what it is tuned for.
         left_of: (configuration, seconds, progress) → what the roofline says is left of it; null where the work or the ceilings are not known.
         guess_of: (progress) → the guess of the roofline, null where it says nothing; null where the work or the device is not known.
+        replayed: makes of the report that of a replay; null where something is measured.
         cautions: what was odd about it.
     """
 
@@ -57,6 +59,7 @@ class Ready(NamedTuple):
     shape: Mapping[str, Value] = {}
     left_of: Callable[[Config, float, Report], RooflineLeft | None] | None = None
     guess_of: Callable[[Report], Analytical | None] | None = None
+    replayed: Callable[[TuneReport], TuneReport] | None = None
     cautions: tuple[Caution, ...] = ()
 
 
@@ -79,6 +82,16 @@ def _speaks_of_specs(path: str) -> bool:
     except (OSError, ValueError):
         return False
     return "tuning_spec" in text or "TuningSpec" in text
+
+
+def of_replay(replay: Replay, seed: int) -> Ready:
+    """A recording, from which runs are drawn by the seed; its search may take as long as it takes.
+
+    Raises:
+        UsageError: nothing was recorded.
+    """
+    subject = subject_of(replay, seed)
+    return Ready(subject=subject, build_s=0.0, run_s=0.0, file=replay.file, replayed=replayed(replay, subject))
 
 
 def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str = "", runs: int | None = None) -> Ready:
