@@ -177,3 +177,20 @@ def test_a_recording_is_replayed(spec: str, run: Call, tmp_path: Path) -> None:
     assert code == 2
     assert "a SPEC or a recording by itself" in err
     assert run("tune", "r.jsonl", "--device", "H200")[0] == 2
+
+
+def test_trials_are_written_for_other_tuners_and_replayed(spec: str, run: Call, tmp_path: Path) -> None:
+    code, _, err = run("tune", spec, "--no-notebook", "--export", "t4", "t4.json", "--export", "cache", "cache.json", "--record", "r.jsonl")
+    assert code == 0, err
+    for name in ("t4.json", "cache.json"):
+        code, out, err = run("tune", name, "--json")
+        assert code == 0, err
+        assert json.loads(out)["replay"]["configurations"] == 6
+        code, out, err = run("tune", spec, "--no-notebook", "--prior", name, "--json")
+        assert code == 0, err
+        assert json.loads(out)["priors"][0]["trials"] == 6
+    assert run("tune", spec, "--no-notebook", "--export", "t4", "t4.json")[0] == 2
+    # Failures alone are trials as well.
+    (tmp_path / "sum.toml").write_text(SPEC.replace('"simulated"', '"simulated"\nshare = {no-compile = 1.0}'))
+    assert run("tune", spec, "--no-notebook", "--export", "t4", "failed.json")[0] == 0
+    assert '"compile"' in (tmp_path / "failed.json").read_text()

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["tune"]
 
 _INTERRUPTED, _INCONCLUSIVE = 130, 3
+#: Exports of the best configuration, and of all trials.
+_OF_BEST, _OF_TRIALS = ("json", "header", "python"), ("t4", "cache")
 
 
 @click.command(cls=TargetCommand, no_args_is_help=True, options_metavar="[OPTIONS]")
@@ -51,8 +53,10 @@ _INTERRUPTED, _INCONCLUSIVE = 130, 3
 @click.option("--device", metavar="NAME", help="Of the catalogue: its limits for constraints where the driver says none, its ceilings for the roofline.")
 @click.option("--input", "input_path", metavar="FILE|DIR|FUNCTION", help="Inputs of a model, as of bench.")
 @click.option(
-    "--export", "exports", nargs=2, type=(click.Choice(["json", "header", "python"]), str), metavar="json|header|python FILE", multiple=True,
-    help="Write the best: to a JSON file of configurations (for `ridgeline.select`; one that exists gets one more), a C header, a Python module.",
+    "--export", "exports", nargs=2, type=(click.Choice([*_OF_BEST, *_OF_TRIALS]), str), multiple=True,
+    metavar="json|header|python|t4|cache FILE",
+    help="Write the best: to a JSON file of configurations (for `ridgeline.select`; one that exists gets one more), a C header, a Python module; "
+    "or all trials: T4 results, a cache of Kernel Tuner.",
 )  # fmt: skip
 @click.option("--html", "html_path", metavar="FILE", help="Write the report with charts as one HTML file as well; - is stdout, without the page.")
 @click.option("--force", is_flag=True, help="Write over files that exist.")
@@ -131,7 +135,7 @@ def _options(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _write(report: TuneReport, run: Run, html_file: Path | None, given: dict[str, Any]) -> None:
-    from ridgeline.reporting.export.tuned import c_header, python_module, selected
+    from ridgeline.reporting.export.tuned import c_header, python_module, recorded, selected
 
     if given["html_path"] is not None:
         from ridgeline.reporting import tuned_report_html
@@ -141,10 +145,14 @@ def _write(report: TuneReport, run: Run, html_file: Path | None, given: dict[str
             emit_html(html)
         else:
             write_atomic(html_file, html.encode())
-    if report.best is None and given["exports"]:
+    if report.best is None and any(kind in _OF_BEST for kind, _ in given["exports"]):
         raise UsageError("a configuration that ran, to export", found="none", remedy="see the failures in the record")
     for kind, path in given["exports"]:
-        if kind == "json":
+        if kind in _OF_TRIALS:
+            from ridgeline.reporting.export.tuning import write_cache, write_results
+
+            (write_results if kind == "t4" else write_cache)(recorded(report, run.trials), path)
+        elif kind == "json":
             from ridgeline.flows.select import read_selection
 
             before = read_selection(path) if os.path.exists(path) else Selection()
