@@ -50,7 +50,9 @@ _OF_BEST, _OF_TRIALS = ("json", "header", "python"), ("t4", "cache")
 @click.option("--lower-precision", is_flag=True, help="Allow a deployment settings that lower its precision and change its results.")
 @shape_option
 @runtime_option
-@click.option("--device", metavar="NAME", help="Of the catalogue: its limits for constraints where the driver says none, its ceilings for the roofline.")
+@click.option(
+    "--device", metavar="NAME", help="Of the catalogue: its limits for constraints where the driver says none, its ceilings for the roofline."
+)
 @click.option("--input", "input_path", metavar="FILE|DIR|FUNCTION", help="Inputs of a model, as of bench.")
 @click.option(
     "--export", "exports", nargs=2, type=(click.Choice([*_OF_BEST, *_OF_TRIALS]), str), multiple=True,

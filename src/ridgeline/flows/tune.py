@@ -78,7 +78,8 @@ def tune(
             trials (where no time is given) and 0.
         workers: that compile at once; measured is one after the other.
         precisions: whether a deployment may be given a lower precision, which changes its results.
-        device: of a SPEC, one of the catalogue or its name: its limits for constraints where the runner does not say them, its ceilings for the roofline.
+        device: of the catalogue, or its name, beside a SPEC: its limits for constraints where the runner does not say them, its ceilings for the
+            roofline.
         runs: timed, of one attempt; executor: that measures, a process of this machine if null.
         notebook: where the Run is kept; report: told what is going on and the part done; command: the command line, for the record.
         cache: folder of what is compiled, this user's own if empty; run_to: told the Run, with all trials.

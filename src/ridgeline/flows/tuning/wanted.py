@@ -99,7 +99,8 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
 
     Args:
         folder: for the reference, as long as the tuning goes on.
-        device: whose limits constraints may look at where the driver does not say them, and whose ceilings count; for kernels of this CPU its own, probed, if null.
+        device: whose limits constraints may look at where the driver does not say them, and whose ceilings count; for kernels of this CPU its own
+            ceilings, probed, if null.
         cache: of what is compiled; runs: timed, of one attempt.
     """
     from .resolve import configurations_of, job_of, limits_in, reference_job
