@@ -110,7 +110,7 @@ def test_the_html_on_stdout(spec: str, run: Call) -> None:
         (["sum.toml", "--time", "soon"], "soon"),
         (["sum.toml", "--trials", "0"], "--trials"),
         (["sum.toml", "--strategy", "clever"], "clever"),
-        (["sum.toml", "--shape", "x=1"], "a SPEC by itself"),
+        (["sum.toml", "--shape", "x=1"], "a SPEC or a recording by itself"),
         (["nowhere.toml"], "nowhere.toml"),
         (["nowhere.onnx"], "nowhere.onnx"),
         (["sum.toml", "--record", "no/where"], "a file to write trials to"),
@@ -131,3 +131,66 @@ def test_a_best_that_is_not_told_from_others_ends_with_3_under_strict(spec: str,
     code, out, _ = run("tune", spec, "--no-notebook")
     assert code == 0
     assert "nothing ran of 6 configurations" in out
+
+
+def test_it_begins_from_a_recording_of_elsewhere(spec: str, run: Call, tmp_path: Path) -> None:
+    assert run("tune", spec, "--no-notebook", "--record", "r.jsonl", "--trials", "4")[0] == 0
+    code, out, err = run("tune", spec, "--no-notebook", "--prior", "r.jsonl", "--trials", "3", "--json")
+    assert code == 0, err
+    (prior,) = json.loads(out)["priors"]
+    assert (prior["source"], prior["trials"], prior["dropped"]) == ("r.jsonl", 4, 0)
+    code, out, err = run("tune", spec, "--no-notebook", "--prior", "r.jsonl", "--strategy", "random")
+    assert code == 0, err
+    assert "the search random takes no recordings" in out
+    code, _, err = run("tune", spec, "--prior", "sum.toml")
+    assert code == 2
+    assert "sum.toml" in err
+
+
+def test_options_of_the_search(spec: str, run: Call) -> None:
+    assert run("tune", spec, "--no-notebook", "--strategy", "annealing", "--strategy-option", "cooling=20")[0] == 0
+    for option, said in (("warm=1", "use cooling"), ("cooling", "NAME=VALUE"), ("=3", "NAME=VALUE")):
+        code, out, err = run("tune", spec, "--no-notebook", "--strategy", "annealing", "--strategy-option", option)
+        assert (code, out) == (2, "")
+        assert said in err
+
+
+def test_a_device_is_one_of_the_catalogue(spec: str, run: Call, tmp_path: Path) -> None:
+    (tmp_path / "sum.toml").write_text(SPEC.replace('"simulated"', '"simulated"\nwork = {bytes = "1e9 / tile"}'))
+    code, out, err = run("tune", spec, "--no-notebook", "--device", "H200", "--json")
+    assert code == 0, err
+    assert [prior["source"] for prior in json.loads(out)["priors"]] == ["roofline"]
+    code, _, err = run("tune", spec, "--device", "nothing")
+    assert code == 2
+    assert "nothing" in err
+
+
+def test_a_recording_is_replayed(spec: str, run: Call, tmp_path: Path) -> None:
+    assert run("tune", spec, "--no-notebook", "--record", "r.jsonl")[0] == 0
+    code, out, err = run("tune", "r.jsonl", "--strategy", "random", "--html", "out.html")
+    assert code == 0, err
+    assert "replayed, nothing was measured" in out
+    assert "replayed, nothing was measured" in (tmp_path / "out.html").read_text()
+    code, listed, _ = run("log")
+    assert " tune " not in listed
+    code, _, err = run("tune", "r.jsonl", "--shape", "x=1")
+    assert code == 2
+    assert "a SPEC or a recording by itself" in err
+    assert run("tune", "r.jsonl", "--device", "H200")[0] == 2
+
+
+def test_trials_are_written_for_other_tuners_and_replayed(spec: str, run: Call, tmp_path: Path) -> None:
+    code, _, err = run("tune", spec, "--no-notebook", "--export", "t4", "t4.json", "--export", "cache", "cache.json", "--record", "r.jsonl")
+    assert code == 0, err
+    for name in ("t4.json", "cache.json"):
+        code, out, err = run("tune", name, "--json")
+        assert code == 0, err
+        assert json.loads(out)["replay"]["configurations"] == 6
+        code, out, err = run("tune", spec, "--no-notebook", "--prior", name, "--json")
+        assert code == 0, err
+        assert json.loads(out)["priors"][0]["trials"] == 6
+    assert run("tune", spec, "--no-notebook", "--export", "t4", "t4.json")[0] == 2
+    # Failures alone are trials as well.
+    (tmp_path / "sum.toml").write_text(SPEC.replace('"simulated"', '"simulated"\nshare = {no-compile = 1.0}'))
+    assert run("tune", spec, "--no-notebook", "--export", "t4", "failed.json")[0] == 0
+    assert '"compile"' in (tmp_path / "failed.json").read_text()

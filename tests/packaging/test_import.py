@@ -14,7 +14,7 @@ import ridgeline
 
 OPTIONAL = {
     "torch", "onnx", "onnxruntime", "sqlalchemy", "rich", "click", "scipy", "psycopg", "ai_edge_litert", "openvino", "pyopencl", "jax", "lightgbm",
-    "litestar", "uvicorn", "ray", "psutil", "threadpoolctl",
+    "litestar", "uvicorn", "ray", "psutil", "threadpoolctl", "optuna",
 }  # fmt: skip
 
 

@@ -68,7 +68,8 @@ def test_the_metadata_names_licence_commands_and_extras(wheel: Path) -> None:
     assert "License-Expression: Apache-2.0" in metadata
     assert "Requires-Python: >=3.11" in metadata
     assert set(re.findall(r"^Provides-Extra: (\S+)$", metadata, re.MULTILINE)) == {
-        "onnx", "torch", "tflite", "openvino", "opencl", "numba", "sampling", "learn", "serve", "postgres", "parquet", "profiles", "ray", "all",
+        "onnx", "torch", "tflite", "openvino", "opencl", "numba", "optuna", "sampling", "learn", "serve", "postgres", "parquet", "profiles", "ray",
+        "all",
     }  # fmt: skip
     assert "ridgeline = ridgeline.__main__:main" in points.replace("=", " = ").replace("  ", " ")
     assert "[ridgeline.devices]" in points

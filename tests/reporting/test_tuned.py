@@ -15,6 +15,7 @@ from ridgeline.core import (
     CurvePoint,
     Importance,
     ImportanceTable,
+    ModelFit,
     Parameter,
     Quantity,
     RooflineLeft,
@@ -26,8 +27,10 @@ from ridgeline.core import (
     TuneReport,
     UsageError,
 )  # fmt: skip
+from ridgeline.readers.tuning import read_recorded_space
 from ridgeline.reporting import markdown, terminal, tuned_page, tuned_report_html
-from ridgeline.reporting.export.tuned import c_header, python_module, selected
+from ridgeline.reporting.export.tuned import c_header, python_module, recorded, selected
+from ridgeline.reporting.export.tuning import write_cache, write_results
 
 CONFIG = {"tile": 16, "pack": True, "order": "ij", "scale": 0.5, "offset": -1}
 PARAMETERS = (
@@ -92,6 +95,8 @@ def test_the_page_says_what_was_found_and_how_sure() -> None:
         ({"importance": ImportanceTable(note="too few: 3 configurations ran, 16 are needed")}, "too few: 3 configurations ran"),
         ({"warnings": (Caution(code="throttled", message="the device changed its speed", effect="x"),)}, "the device changed its speed"),
         ({"stopped": "interrupted", "failures": {}}, "interrupted"),
+        ({"model": ModelFit(median_error=0.1, rank_correlation=0.83, trials=40)}, "of 40 configurations, believed before each was tried, rank corr"),
+        ({"model": ModelFit(median_error=0.1, rank_correlation=None, trials=3)}, "10.5% in the middle"),
     ],
 )
 def test_the_headline_says_what_may_be_relied_on(changed: dict[str, Any], said: str) -> None:
@@ -167,3 +172,45 @@ def test_nothing_is_not_exported(export: Any) -> None:
 def test_names_that_would_be_one() -> None:
     with pytest.raises(UsageError, match="upper case"):
         c_header(report(best=msgspec.structs.replace(BEST, config={"tile": 1, "TILE": 2})))
+
+
+RUNS = tuple(
+    msgspec.structs.replace(each, runs=(each.objective.value, 1.5 * each.objective.value) if each.objective else (), build_s=0.25, spent_s=0.5)
+    for each in TRIALS
+)
+
+
+@pytest.mark.parametrize("write", [write_cache, write_results])
+def test_trials_are_read_again_by_our_own_readers(write: Any, tmp_path: Path) -> None:
+    """Of a cache each configuration is one entry, with the runs of all its trials."""
+    write(recorded(report(), RUNS), tmp_path / "out.json")
+    found = read_recorded_space(tmp_path / "out.json")
+    of_each: dict[str, list[float]] = {}
+    for each in RUNS:
+        of_each.setdefault(repr(each.config), []).extend(each.runs)
+    again: dict[str, list[float]] = {}
+    for each in found.trials:
+        again.setdefault(repr(each.config), []).extend(each.runs)
+    failed = repr(RUNS[1].config)
+    assert found.device == report().machine
+    assert {each.failure for each in found.trials if repr(each.config) == failed} >= {"run"}
+    for key, runs in of_each.items():
+        assert key == failed or again[key] == pytest.approx(runs), key
+
+
+def test_kernel_tuner_reads_what_is_written_for_it(tmp_path: Path) -> None:
+    util = pytest.importorskip("kernel_tuner.util")
+    write_cache(recorded(report(), RUNS), tmp_path / "cache.json")
+    found = util.read_cache(str(tmp_path / "cache.json"), open_cache=False)
+    assert found["tune_params_keys"] == [each.name for each in PARAMETERS]
+    key = ",".join(str(value) for value in RUNS[3].config.values())
+    assert found["cache"][key]["times"] == [2.0, 3.0]
+    failed = ",".join(str(value) for value in RUNS[1].config.values())
+    assert isinstance(found["cache"][failed]["__error__"], util.ErrorConfig)
+
+
+def test_trials_that_have_no_place_in_other_formats() -> None:
+    with pytest.raises(UsageError, match="one in J"):
+        recorded(report(unit="J"), RUNS)
+    with pytest.raises(UsageError, match="trials to export"):
+        recorded(report(), ())

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ridgeline.core import Parameter, Space, UsageError
-from ridgeline.tuning.space import INACTIVE, Configurations, categorical, integer, permutation, power_of_two, real
+from ridgeline.tuning.space import INACTIVE, Configurations, categorical, integer, permutation, power_of_two, real, worked_out
 
 FUNCTIONS = {"min": min, "max": max, "abs": abs, "int": int, "float": float, "round": round, "ceil": math.ceil, "floor": math.floor,
              "log2": math.log2, "sqrt": math.sqrt, "gcd": math.gcd}  # fmt: skip
@@ -158,6 +158,67 @@ def test_neighbours_are_valid_and_differ_in_one_value() -> None:
         assert {tuple(each) for each in near.tolist()} <= {tuple(each) for each in every.tolist()}
         assert (np.abs(near[:, :2] - row[:2]).sum(axis=1) <= 1).all()
         assert [each for each in near.tolist() if each[2] != row[2]] == [each for each in every.tolist() if each[2] != row[2]], "a name has no order"
+
+
+def packing() -> Configurations:
+    """A switch that brings two parameters, one of which brings a third; together they have to be small."""
+    parameters = (
+        integer("depth", 1, 4, when="pack"), integer("width", 2, 8, when="pack"), categorical("pack", (False, True)), power_of_two("tile", 4, 16),
+        integer("ahead", 1, 2, when="depth > 2"),
+    )  # fmt: skip
+    return Configurations(Space(parameters=parameters, constraints=("depth * width <= 12", "width * tile >= 24")))
+
+
+def test_a_switch_is_one_step_with_what_it_brings_and_takes() -> None:
+    space = packing()
+    off = space.row({"pack": False, "tile": 8})
+    found = [space.config(each) for each in space.neighbours(off)]
+    assert len([each for each in found if each["pack"] and each["tile"] == 8 and {"depth", "width"} <= set(each)]) == 1
+    assert len(found) == len({repr(each) for each in found})
+    assert {"pack": False, "tile": 8} not in found
+    assert {"pack": False, "tile": 4} in found
+    on = space.row({"pack": True, "tile": 8, "depth": 3, "width": 4, "ahead": 2})
+    assert {"pack": False, "tile": 8} in [space.config(each) for each in space.neighbours(on)]
+    assert {"pack": True, "tile": 8, "depth": 2, "width": 4} in [space.config(each) for each in space.neighbours(on)]
+    low = space.row({"pack": True, "tile": 16, "depth": 2, "width": 4})
+    near = [space.config(each) for each in space.neighbours(low, "adjacent")]
+    assert {"pack": True, "tile": 16, "depth": 3, "width": 4, "ahead": 1} in near
+
+
+def test_every_configuration_of_a_space_with_switches_is_reached_by_steps() -> None:
+    space = packing()
+    reached, waiting = {0}, [0]
+    while waiting:
+        beside = space.neighbours(space.at([waiting.pop()])[0])
+        assert space.valid(beside).all()
+        waiting += [number for number in space.numbers(beside).tolist() if number not in reached]
+        reached.update(waiting)
+    assert len(reached) == space.count
+
+
+def test_a_configuration_with_values_for_what_is_not_there() -> None:
+    """Of a tuner that knows no conditions."""
+    space = packing()
+    row = space.row({"pack": False, "tile": 8, "depth": 3, "width": 4, "ahead": 2})
+    settled = space.settled(row)
+    assert settled is not None
+    assert space.config(settled) == {"pack": False, "tile": 8}
+    wrong = space.settled(space.row({"pack": True, "tile": 4, "depth": 4, "width": 8, "ahead": 1}))
+    assert wrong is None, "values of what is there are kept"
+
+
+def test_an_expression_at_many_configurations() -> None:
+    """As at one, also where a parameter is not there, a division has no value, or numbers are large."""
+    space = packing()
+    rows = space.at(np.arange(space.count))
+    for text in ("tile * 2 ** 70 / 3", "width + depth", "1 / (tile - 8)", "tile if pack else width", "7", "pack", "tile // 3 > 1"):
+        found = space.worked_out(text, rows)
+        for row, value in zip(rows, found.tolist(), strict=True):
+            config = space.config(row)
+            wanted = worked_out(text, config, [name for name in space.names if name not in config])
+            assert (math.isnan(value), value == value and value) == (wanted is None, wanted is not None and float(wanted)), (text, config)
+    with pytest.raises(UsageError, match="tilt"):
+        space.worked_out("tilt", rows)
 
 
 def test_a_space_of_many_millions_is_not_listed() -> None:

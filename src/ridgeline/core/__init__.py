@@ -111,6 +111,8 @@ if TYPE_CHECKING:
         RooflineLeft,
         TunedBest,
         TunedDefault,
+        TunedPrior,
+        TunedReplay,
         TunedSpace,
         TunedTie,
         TuneReport,
@@ -187,7 +189,9 @@ _HOMES = {
         "Action Bottleneck Bound BudgetReport Evidence Experiment GroundTruth LevelSummary Need OperatorSummary OverheadSummary "
         "PartitionSummary RunnerUp Shrink StageSummary Tried WallShares Where"
     ),
-    "tuned": "CurvePoint Importance ImportanceTable ModelFit RooflineLeft TuneReport TunedBest TunedDefault TunedSpace TunedTie",
+    "tuned": (
+        "CurvePoint Importance ImportanceTable ModelFit RooflineLeft TuneReport TunedBest TunedDefault TunedPrior TunedReplay TunedSpace TunedTie"
+    ),
     "waits": "Wait WaitTable",
 }
 
@@ -213,7 +217,8 @@ __all__ = [
     "RidgelineError", "RooflineLeft", "Run", "RunnerUp", "Samples", "Selected", "Selection", "Sensitivity", "Sentinels", "SerialPair", "Series",
     "SeriesSet", "Setting", "Shrink", "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable",
     "Steadiness", "System", "SystemState", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference",
-    "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "TuneReport", "TunedBest", "TunedDefault", "TunedSpace", "TunedTie",
+    "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "TuneReport", "TunedBest", "TunedDefault", "TunedPrior",
+    "TunedReplay", "TunedSpace", "TunedTie",
     "Units", "Unstable", "Untried", "UsageError", "ValidationReport", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where",
     "Workload", "WorstCase", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

@@ -18,6 +18,8 @@ __all__ = [
     "TuneReport",
     "TunedBest",
     "TunedDefault",
+    "TunedPrior",
+    "TunedReplay",
     "TunedSpace",
     "TunedTie",
 ]
@@ -150,6 +152,40 @@ class RooflineLeft(msgspec.Struct, frozen=True, kw_only=True):
     ceiling: str
 
 
+class TunedPrior(msgspec.Struct, frozen=True, kw_only=True):
+    """From what the search began: a recording of another device, size or state of the source, or the roofline. No time of it counts as one of here.
+
+    Args:
+        source: its file, or `roofline`.
+        device: where it was recorded, or whose ceilings were taken; empty where that is not said.
+        trials: configurations of it that have a counterpart here, null of a formula; dropped: that have none.
+        weight: how much of it the search believed at the end, 0 to 1; null where the search takes no guess.
+        note: what was left out, and why.
+    """
+
+    source: str
+    device: str = ""
+    trials: int | None = None
+    dropped: int = 0
+    weight: float | None = None
+    note: str = ""
+
+
+class TunedReplay(msgspec.Struct, frozen=True, kw_only=True):
+    """What answered in place of a device: nothing was measured.
+
+    Args:
+        file: with the recording; device: where that was made, empty where it is not said.
+        configurations: that were recorded, and no other could be tried.
+        regret: the best ÷ the lowest that was recorded, medians of all recorded runs; null where nothing ran.
+    """
+
+    file: str
+    device: str
+    configurations: int
+    regret: float | None
+
+
 class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ridgeline.tune/1"):
     """The answer of `ridgeline tune`.
 
@@ -168,6 +204,7 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         how: parameter → how a person sets it in code of their own; of a deployment.
         default: what the best is held against, such as a deployment as it is; null where there is none.
         curve: best so far; importance: of parameters.
+        priors: from what the search began beside the space; replay: whose recorded times these are, null where they were measured.
         model: how far off the model behind the search was; null where it had none.
         roofline: what is left; null where the work is not known.
         record: file of the trials; run: id in the notebook, null where it is in none.
@@ -195,6 +232,8 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     default: TunedDefault | None = None
     curve: tuple[CurvePoint, ...] = ()
     importance: ImportanceTable = ImportanceTable()
+    priors: tuple[TunedPrior, ...] = ()
+    replay: TunedReplay | None = None
     model: ModelFit | None = None
     roofline: RooflineLeft | None = None
     record: str | None = None

@@ -10,25 +10,27 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ridgeline.core import Caution, Facts, RidgelineError, RooflineLeft, Run, TargetInfo, TuneReport, plugins
+from ridgeline.core import Caution, Device, Facts, RidgelineError, RooflineLeft, Run, TargetInfo, TuneReport, UsageError, plugins
 from ridgeline.core.executor import Executor, Piece
 from ridgeline.device import find
 from ridgeline.machine import Limits, Workers, commit_of, read_machine, software_versions
 from ridgeline.tuning.search import DEFAULT
 from ridgeline.tuning.search import strategy as search_of
 
+from .tuning.beginning import beginning
 from .tuning.budget import Budget
 from .tuning.concluding import concluded
 from .tuning.loop import Builders, Loop
 from .tuning.record import Head, Record
+from .tuning.replay import Nobody, Replay, replay_of
 from .tuning.subjects import Subject
-from .tuning.wanted import Ready, of_spec, of_target, spec_of
+from .tuning.wanted import Ready, of_replay, of_spec, of_target, spec_of
 
 if TYPE_CHECKING:
     from ridgeline.core import Trial
@@ -51,12 +53,13 @@ def tune(
     resume: bool = False,
     strategy: str | None = None,
     options: Mapping[str, Any] | None = None,
+    priors: Sequence[str] = (),
     trials: int | None = None,
     time_s: float | None = None,
     seed: int | None = None,
     workers: int = 1,
     precisions: bool = False,
-    device: str | None = None,
+    device: Device | str | None = None,
     runs: int | None = None,
     executor: Executor | None = None,
     notebook: Notebook | None = None,
@@ -68,14 +71,18 @@ def tune(
     """Search, run the likely best again, and say what was found.
 
     Args:
-        target: a SPEC (`SPEC.toml`, `file.py:NAME`, a problem in the T1 format, or the object), or a target as `bench` takes it.
+        target: a SPEC (`SPEC.toml`, `file.py:NAME`, a problem in the T1 format, or the object), a target as `bench` takes it, or a recorded space (a
+            record, a cache of Kernel Tuner, T4 results), which answers in place of a device: nothing is measured then.
         record: file of the trials; one in the folder of temporary files that goes with the tuning if null.
         resume: go on with the trials of the record.
-        strategy, options: of the search; trials: different configurations; time_s: wall seconds in all; seed: null for what the SPEC says, else the
-            default search, 200 trials (where no time is given) and 0.
+        priors: recordings of the same kernel from elsewhere, from which the search begins: records, caches of Kernel Tuner, T4 results.
+        strategy, options: of the search, the options on top of those that the SPEC gives for it.
+        trials: different configurations; time_s: wall seconds in all; seed: null for what the SPEC says, as strategy is, else the default search, 200
+            trials (where no time is given) and 0.
         workers: that compile at once; measured is one after the other.
-        device: of the catalogue, whose limits the constraints of a SPEC may look at, where the runner does not say them.
         precisions: whether a deployment may be given a lower precision, which changes its results.
+        device: of the catalogue, or its name, beside a SPEC: its limits for constraints where the runner does not say them, its ceilings for the
+            roofline.
         runs: timed, of one attempt; executor: that measures, a process of this machine if null.
         notebook: where the Run is kept; report: told what is going on and the part done; command: the command line, for the record.
         cache: folder of what is compiled, this user's own if empty; run_to: told the Run, with all trials.
@@ -89,19 +96,18 @@ def tune(
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ridgeline-tune-", ignore_cleanup_errors=True) as folder:
-        spec = target if _is_spec(target) else spec_of(target) if isinstance(target, str) else None
         say = report or _nothing
         say("making ready", None)
-        if spec is None:
-            ready = of_target(target, folder, precisions=precisions, runs=runs)
-        else:
-            ready = of_spec(spec, folder, device=None if device is None else find(device), cache=cache, runs=runs)
+        ready = _ready(target, folder, precisions=precisions, device=device, runs=runs, cache=cache, seed=seed or 0)
+        if ready.replayed is not None and record is not None:
+            remedy = "leave --record out, or write the trials with --export t4"
+            raise UsageError("a record of what is measured", found=f"a replay of {ready.file}", remedy=remedy)
         limits = Limits(wall_s=2 * ready.build_s + _RUNS_OF_ATTEMPT * ready.run_s + _ASIDE_S, memory_bytes=ready.memory_bytes)
         budget_given = trials is not None or time_s is not None
         with contextlib.ExitStack() as stack:
             # Looking through the metadata of the environment takes as long as starting: once is enough for all.
             told = Piece("ridgeline.core.plugins:take", {"points": plugins.found(_PLUGINS)})
-            made = executor or stack.enter_context(Workers(1, limits=limits, preload=_PRELOAD, first=told, spoiled=_spoiled, kept=_PROCESSES))
+            made = executor or (Nobody() if ready.replayed else stack.enter_context(_measuring(limits, told)))
             builders = None
             if workers > 1 and ready.subject.compiles:
                 builders = Builders(stack.enter_context(Workers(workers, limits=limits, preload=_PRELOAD, first=told)), workers)
@@ -112,18 +118,39 @@ def tune(
                 kept=record is not None,
                 resume=resume,
                 strategy=strategy or ready.strategy or DEFAULT,
-                options=options if options is not None else ready.options if strategy in (None, ready.strategy) else {},
+                options={**(ready.options if strategy in (None, ready.strategy) else {}), **(options or {})},
+                priors=priors,
                 trials=trials if budget_given else ready.trials,
                 time_s=time_s if budget_given else ready.time_s,
                 seed=seed if seed is not None else ready.seed or 0,
                 builders=builders,
                 ready=ready,
-                notebook=notebook,
+                # Nothing that is kept there was not measured.
+                notebook=None if ready.replayed else notebook,
                 report=say,
                 command=command,
                 run_to=run_to,
                 started=started,
             )
+
+
+def _measuring(limits: Limits, told: Piece) -> Workers:
+    """Who measures: one process at a time, which is replaced where it may have been damaged."""
+    return Workers(1, limits=limits, preload=_PRELOAD, first=told, spoiled=_spoiled, kept=_PROCESSES)
+
+
+def _ready(target: Any, folder: str, *, precisions: bool, device: Device | str | None, runs: int | None, cache: str, seed: int) -> Ready:
+    on = find(device) if isinstance(device, str) else device
+    replay = target if isinstance(target, Replay) else replay_of(target) if isinstance(target, str) else None
+    spec = target if _is_spec(target) else spec_of(target) if isinstance(target, str) and replay is None else None
+    if on is not None and spec is None:
+        found = "a target" if replay is None else "a recording"
+        raise UsageError("a device beside a SPEC", found=found, remedy="leave it out: a deployment is tuned where it runs")
+    if replay is not None:
+        return of_replay(replay, seed)
+    if spec is not None:
+        return of_spec(spec, folder, device=on, cache=cache, runs=runs)
+    return of_target(target, folder, precisions=precisions, runs=runs)
 
 
 def _is_spec(target: Any) -> bool:
@@ -140,6 +167,7 @@ def tune_subject(
     resume: bool = False,
     strategy: str = DEFAULT,
     options: Mapping[str, Any] | None = None,
+    priors: Sequence[str] = (),
     trials: int | None = None,
     time_s: float | None = None,
     seed: int = 0,
@@ -163,11 +191,12 @@ def tune_subject(
         name=subject.name, space=subject.configurations.space, identity=subject.identity, software=software, machine=machine.description,
         fingerprint=machine.fingerprint, unit=subject.unit, started=datetime.now(UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
+    begun = beginning(subject, strategy, priors, seed, say, ready.guess_of if ready is not None else None)
     with Record(record, head, resume=resume) as opened:
         for remark in opened.remarks:
             say(f"warning: {remark}", None)
         budget = Budget(trials, time_s, sum(trial.spent_s for trial in opened.trials), started)
-        search = search_of(strategy, subject.configurations, seed, **(options or {}))
+        search = search_of(strategy, subject.configurations, seed, **(options or {}), **begun.options)
         loop = Loop(subject, search, opened, executor, budget, say, builders=builders, seed=seed)
         loop.search()
         standing, configs = loop.finals()
@@ -175,8 +204,9 @@ def tune_subject(
         found = msgspec.structs.replace(
             found, record=record if kept else None, fingerprint=machine.fingerprint,
             shape=dict(ready.shape) if ready else {}, how=dict(ready.how) if ready else {}, roofline=_left(found, ready, say),
-            warnings=(*(ready.cautions if ready else ()), *found.warnings),
+            warnings=(*(ready.cautions if ready else ()), *begun.cautions, *found.warnings), priors=begun.believed(search),
         )  # fmt: skip
+        found = ready.replayed(found) if ready is not None and ready.replayed is not None else found
         run = _run(found, loop.known.trials, ready, command)
         found = _kept(run, notebook)
         if run_to is not None:
@@ -190,9 +220,8 @@ def tune_subject(
 def _left(found: TuneReport, ready: Ready | None, say: Report) -> RooflineLeft | None:
     if ready is None or ready.left_of is None or found.best is None or found.stopped == "interrupted":
         return None
-    say("probing the ceilings of this machine", None)
     try:
-        return ready.left_of(found.best.config, found.best.objective)
+        return ready.left_of(found.best.config, found.best.objective, say)
     except RidgelineError:
         # It is beside the point of a tuning.
         return None

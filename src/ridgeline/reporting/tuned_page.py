@@ -5,9 +5,10 @@ The headline says what may be relied on: a best that is not told from others, or
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
-from ridgeline.core import ImportanceTable, TunedBest, TuneReport
+from ridgeline.core import ImportanceTable, ModelFit, TunedBest, TunedPrior, TuneReport
 from ridgeline.core.space import Value
 from ridgeline.core.units import format_quantity, format_share, format_speedup
 
@@ -46,7 +47,8 @@ _STOPPED = {"trials": "as many as were wanted", "time": "the time was up", "spac
 
 def tuned_page(report: TuneReport) -> Page:
     """What a tuning found."""
-    sections = [Section(title="Best", blocks=_of_best(report)), Section(title="Search", blocks=(Pairs(rows=_searched(report)), *_curve(report)))]
+    search = (Pairs(rows=_searched(report)), *_priors(report), *_curve(report))
+    sections = [Section(title="Best", blocks=_of_best(report)), Section(title="Search", blocks=search)]
     sections.append(Section(title="Importance", blocks=_importance(report.importance)))
     if report.failures:
         sections.append(Section(title="Failures", blocks=(_failures(report),)))
@@ -67,6 +69,12 @@ def config_text(config: dict[str, Value]) -> str:
 
 
 def _headline(report: TuneReport) -> str:
+    if report.replay is not None:
+        return f"{_found(report)}; replayed, nothing was measured"
+    return _found(report)
+
+
+def _found(report: TuneReport) -> str:
     best = report.best
     if best is None:
         return f"{report.target}: nothing ran of {report.unique_evaluations} configurations that were tried"
@@ -106,6 +114,7 @@ def _of_best(report: TuneReport) -> tuple[Block, ...]:
         ),
         Pair(label="the best of those tried", cell=share(best.probability_best), note=_VERDICTS[best.verdict]),
         Pair(label="another is better by over 1 %", cell=share(best.probability_better)),
+        *_replay_rows(report),
         *_default_rows(report),
         *_roofline_rows(report),
     ]
@@ -123,6 +132,13 @@ def _how(report: TuneReport, best: TunedBest) -> tuple[Block, ...]:
 def _why_no_gain(report: TuneReport) -> str:
     same = report.default is not None and report.best is not None and report.default.config == report.best.config
     return "the default is the best" if same else "too few runs of both"
+
+
+def _replay_rows(report: TuneReport) -> tuple[Pair, ...]:
+    if report.replay is None or report.replay.regret is None:
+        return ()
+    note = f"of {report.replay.configurations:,} in {report.replay.file}, by medians of all their runs"
+    return (Pair(label="the best recorded takes less by", cell=share(1.0 - 1.0 / report.replay.regret), note=note),)
 
 
 def _default_rows(report: TuneReport) -> tuple[Pair, ...]:
@@ -168,13 +184,53 @@ def _searched(report: TuneReport) -> tuple[Pair, ...]:
         Pair(label="parameters", cell=count(len(space.parameters)), note=", ".join(each.name for each in space.parameters)),
         Pair(label="time", cell=seconds(report.search_s), note=f"{format_quantity(report.overhead_s, 's')} of it not in trials"),
         Pair(label="search", cell=words(report.strategy), note=f"seed {report.seed}"),
-        Pair(label="machine", cell=words(report.machine)),
-        Pair(label="record", cell=words(report.record or "", "not kept: give --record FILE"), note=_resumed(report)),
+        *_model(report.model),
+        *_where(report),
     )
+
+
+def _model(fit: ModelFit | None) -> tuple[Pair, ...]:
+    if fit is None:
+        return ()
+    order = "" if fit.rank_correlation is None else f", rank correlation {fit.rank_correlation:.2f}"
+    note = f"of {fit.trials} configurations, believed before each was tried{order}"
+    return (Pair(label="its model was off by", cell=words(f"{format_share(math.expm1(fit.median_error))} in the middle"), note=note),)
+
+
+def _where(report: TuneReport) -> tuple[Pair, ...]:
+    if report.replay is not None:
+        return (Pair(label="recorded on", cell=words(report.machine, "not said")), Pair(label="replayed from", cell=words(report.replay.file)))
+    record = words(report.record or "", "not kept: give --record FILE")
+    return (Pair(label="machine", cell=words(report.machine)), Pair(label="record", cell=record, note=_resumed(report)))
 
 
 def _resumed(report: TuneReport) -> str:
     return "" if report.resumed_from is None else "gone on with"
+
+
+def _priors(report: TuneReport) -> tuple[Block, ...]:
+    if not report.priors:
+        return ()
+    columns = (
+        Column(title="begun from", flexible=True, weight=20, lines=2),
+        Column(title="device", flexible=True, weight=12),
+        Column(title="configurations", right=True),
+        Column(title="dropped", right=True),
+        Column(title="believed at the end", right=True),
+    )
+    rows = tuple((words(each.source), words(each.device, "not said"), *_counts(each), _trust(each.weight)) for each in report.priors)
+    notes = [f"{each.source}: {each.note}" for each in report.priors if each.note]
+    note = "what was seen or worked out there says where to look, never how long it takes here"
+    listed = (Items(items=tuple(Item(title=line) for line in notes)),) if notes else ()
+    return (Table(caption="begun from", columns=columns, rows=rows, note=note), *listed)
+
+
+def _counts(prior: TunedPrior) -> tuple[Cell, Cell]:
+    return (missing("a formula"), missing("")) if prior.trials is None else (count(prior.trials), count(prior.dropped))
+
+
+def _trust(weight: float | None) -> Cell:
+    return missing("the search takes none") if weight is None else share(weight)
 
 
 def _curve(report: TuneReport) -> tuple[Block, ...]:

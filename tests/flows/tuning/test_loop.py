@@ -53,6 +53,8 @@ def test_the_best_is_found_and_everything_is_recorded(tmp_path: Path) -> None:
     searched = [key_of(trial.config) for trial in trials if not {FINAL, LOOK} & set(trial.flags)]
     assert len(set(searched)) == len(searched) == 100
     assert found.curve[-1].evaluations == 100
+    assert found.model is not None
+    assert (found.model.trials, found.model.median_error < 0.2) == (92, True)
     assert [point.objective for point in found.curve] == sorted((point.objective for point in found.curve), reverse=True)
 
 

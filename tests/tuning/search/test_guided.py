@@ -90,3 +90,49 @@ def test_batches_hold_what_differs(batch: int) -> None:
         assert len(np.unique(rows, axis=0)) == batch
         search.tell(rows, seconds(space, rows))
     assert np.nanmin(search.values) < 1.1 * seconds(space, space.at(np.arange(space.count))).min()
+
+
+def test_what_it_believed_is_held_against_what_is_found() -> None:
+    """Of configurations that it had not seen; the start is spread, and nothing is believed of it."""
+    space = large()
+    search = Guided(space, 3)
+    assert search.fit() is None
+    believed: dict[int, float] = {}
+    for _ in range(60):
+        rows = search.ask(1)
+        believed.update(search.expected)
+        search.tell(rows, seconds(space, rows))
+    fit = search.fit()
+    assert fit is not None
+    assert fit.trials == len(search.expected) == 52
+    assert search.expected == believed, "never changed afterwards"
+    found = np.log(seconds(space, space.at(list(believed))))
+    assert fit.median_error == pytest.approx(float(np.median(np.abs(found - np.array(list(believed.values()))))))
+    assert fit.median_error < 0.3
+    assert fit.rank_correlation is not None
+    assert fit.rank_correlation > 0.3
+
+
+def test_what_it_believes_of_a_guess_is_in_the_unit_of_what_is_told() -> None:
+    """A recording that is a thousand times as slow and right in all else: nothing is off after the first few."""
+    space = large()
+    rows = space.at(np.arange(space.count))
+    search = Guided(space, 0, recorded_guess(space, [(rows, 1000.0 * seconds(space, rows))]))
+    reached(search, 24)
+    fit = search.fit()
+    assert fit is not None
+    assert fit.median_error < 0.05
+
+
+def test_failures_are_held_against_nothing_and_a_search_without_a_model_has_none() -> None:
+    space = large()
+    search = Guided(space, 0)
+    for number in range(30):
+        rows = search.ask(1)
+        search.tell(rows, seconds(space, rows) if number < 12 else np.array([np.nan]))
+    fit = search.fit()
+    assert fit is not None
+    assert (fit.trials, fit.rank_correlation) == (4, None)
+    chance = Random(space, 0)
+    reached(chance, 5)
+    assert chance.fit() is None

@@ -75,7 +75,7 @@ class TestBandit(StrategyConformance):
 
 
 def test_they_are_found_by_name() -> None:
-    assert {"guided", "exhaustive", "random", "latin", "local", "annealing", "evolutionary", "bandit"} <= set(strategies())
+    assert {"guided", "exhaustive", "random", "latin", "local", "annealing", "evolutionary", "bandit", "optuna"} <= set(strategies())
     assert isinstance(strategy("guided", fake_space(), 3), Guided)
     with pytest.raises(PluginError, match="gided"):
         strategy("gided", fake_space())

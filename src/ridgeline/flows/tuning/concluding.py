@@ -67,6 +67,7 @@ def concluded(
         default=_default(subject.default, best, known),
         curve=_curve(known),
         importance=_importance(known, loop, seed),
+        model=loop.strategy.fit(),
         record=record.path,
         software=software,
         warnings=(*_cautions(known, best), *(Caution(code="mended", message=text) for text in record.remarks)),

@@ -1,4 +1,4 @@
-"""What the roofline says is left of a configuration that ran on this CPU: its work at the ceilings of the probe, against the time that it took.
+"""What the roofline says is left of a configuration: its work at the ceilings of the probe or of the catalogue, against the time that it took.
 
 Operations are held against multiply-adds on all threads in the format of the arguments; bytes against the fastest read or write of a working set as
 large, since what fits into a cache stays there from run to run. It is a lower bound of the time, not a promise.
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from ridgeline.core import Ceiling, Device, RooflineLeft
 from ridgeline.core.units import format_quantity
 
-__all__ = ["roofline_left"]
+__all__ = ["bandwidth_ceilings", "compute_ceiling", "roofline_left"]
 
 _FORMATS = {"float32": "fp32", "float64": "fp64", "float16": "fp16", "int8": "int8"}
 #: Beyond a ceiling by more than this, the ceiling or the work is wrong, and nothing is said.
@@ -34,21 +34,37 @@ def roofline_left(device: Device, seconds: float, flop: float | None, traffic_by
     return RooflineLeft(floor_s=floor_s, bound="compute" if bound == "compute" else "bandwidth", share=min(1.0, share), ceiling=ceiling)
 
 
-def _compute(device: Device, flop: float | None, dtypes: Iterable[str]) -> tuple[float, str, str] | None:
+def compute_ceiling(device: Device, dtypes: Iterable[str]) -> Ceiling | None:
+    """The fastest multiply-adds in a format of these dtypes; null where none is known."""
     formats = {_FORMATS[each] for each in dtypes if each in _FORMATS}
     ceilings = [each for each in device.ceilings if each.engine == "fma" and each.precision in formats and each.rate.unit == "FLOP/s"]
-    if not flop or not ceilings:
-        return None
-    return _floor(flop, max(ceilings, key=_rate), "compute")
+    return max(ceilings, key=_rate, default=None)
+
+
+def bandwidth_ceilings(device: Device) -> list[tuple[float, Ceiling]]:
+    """(Largest working set in bytes, the fastest way to move one that large), the smallest first, the last for all that is larger.
+
+    Of a specification, which names levels and no working sets, that of the slowest level: what has to be moved comes from there.
+    """
+    ceilings = [each for each in device.ceilings if each.rate.unit == "B/s"]
+    sizes = sorted({each.working_set_bytes for each in ceilings if each.working_set_bytes})
+    if sizes:
+        return [(float(size), max((each for each in ceilings if each.working_set_bytes == size), key=_rate)) for size in sizes]
+    levels = {each.level for each in ceilings}
+    fastest = [max((each for each in ceilings if each.level == level), key=_rate) for level in levels]
+    return [(float("inf"), min(fastest, key=_rate))] if fastest else []
+
+
+def _compute(device: Device, flop: float | None, dtypes: Iterable[str]) -> tuple[float, str, str] | None:
+    ceiling = compute_ceiling(device, dtypes)
+    return None if not flop or ceiling is None else _floor(flop, ceiling, "compute")
 
 
 def _bandwidth(device: Device, traffic_bytes: float | None) -> tuple[float, str, str] | None:
-    ceilings = [each for each in device.ceilings if each.rate.unit == "B/s" and each.working_set_bytes]
+    ceilings = bandwidth_ceilings(device)
     if not traffic_bytes or not ceilings:
         return None
-    sizes = sorted({each.working_set_bytes or 0 for each in ceilings})
-    size = next((each for each in sizes if each >= traffic_bytes), sizes[-1])
-    return _floor(traffic_bytes, max((each for each in ceilings if each.working_set_bytes == size), key=_rate), "bandwidth")
+    return _floor(traffic_bytes, next((each for size, each in ceilings if size >= traffic_bytes), ceilings[-1][1]), "bandwidth")
 
 
 def _floor(amount: float, ceiling: Ceiling, bound: str) -> tuple[float, str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 
 from ridgeline.backends import Attempt, BuildFailed, Environment, Job, Runner, failed, ready
@@ -115,27 +116,40 @@ class Recording:
 
     Args:
         name: for a person; space: of the recording; trials: of it, several of one configuration go together. What was not recorded has failed.
-        seed: of the draws.
+        seed: of the draws; listed: only what was recorded can be tried, whatever the constraints say.
     """
 
-    default = None
+    default: dict[str, Value] | None = None
     compiles = False
 
-    def __init__(self, name: str, space: Space, trials: Iterable[Trial], *, unit: str = "s", seed: int = 0) -> None:
-        self.name, self.unit, self.configurations = name, unit, Configurations(space)
+    def __init__(self, name: str, space: Space, trials: Iterable[Trial], *, unit: str = "s", seed: int = 0, listed: bool = False) -> None:
+        self.name, self.unit = name, unit
+        trials = list(trials)
+        # Constraints are in the words of whoever recorded it.
+        space = msgspec.structs.replace(space, constraints=()) if listed else space
+        self.configurations = Configurations(space, [each.config for each in trials] if listed else None)
         self._trials: dict[str, list[Trial]] = {}
         for trial in trials:
-            self._trials.setdefault(key_of(trial.config), []).append(trial)
+            # A value may be written as 1 in one place and as 1.0 in another.
+            config = self.configurations.config(self.configurations.row(trial.config))
+            self._trials.setdefault(key_of(config), []).append(trial)
         self._generator = np.random.default_rng(seed)
         self.identity = {"recording": name}
+
+    def runs(self) -> dict[str, list[float]]:
+        """Key → all recorded runs of each configuration, none of one that failed once."""
+        return {
+            key: [] if any(trial.failure for trial in trials) else [run for trial in trials for run in trial.runs]
+            for key, trials in self._trials.items()
+        }
 
     def piece(self, config: Config, best: float | None) -> Piece | Attempt:
         """See `Subject`; one run of those recorded, or the failure."""
         trials = self._trials.get(key_of(config), [])
         runs = [run for trial in trials for run in trial.runs]
-        if runs:
-            return Attempt(runs=(float(self._generator.choice(runs)),), spent_s=trials[0].spent_s)
         failure = next((trial for trial in trials if trial.failure), None)
+        if runs and failure is None:
+            return Attempt(runs=(float(self._generator.choice(runs)),))
         return Attempt(failure=failure.failure if failure else "invalid", text=failure.text if failure else "it was not recorded")
 
     def build(self, config: Config) -> Piece | None:

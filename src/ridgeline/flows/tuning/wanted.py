@@ -8,18 +8,21 @@ from typing import Any, NamedTuple
 
 from ridgeline.backends import BuildFailed, Job
 from ridgeline.backends.deployments import EVERY_PRECISION, Look, deployment_of, job_of, space_of
-from ridgeline.core import Caution, Device, RooflineLeft, UsageError
+from ridgeline.core import Caution, Device, RooflineLeft, TuneReport, UsageError
 from ridgeline.core.space import Value
 from ridgeline.machine import Limits, Worker, read_machine
 from ridgeline.targets import TargetSpec, parse_target
 from ridgeline.targets.changes import Situation, registry
 from ridgeline.tuning.space import Configurations
 
+from .analytical import Analytical, roofline_guess
+from .replay import Replay, replayed, subject_of
 from .subjects import Jobs, Subject
 
-__all__ = ["Ready", "of_spec", "of_target", "spec_of"]
+__all__ = ["Ready", "of_replay", "of_spec", "of_target", "spec_of"]
 
 Config = Mapping[str, Value]
+Report = Callable[[str, float | None], None]
 #: Runners whose kernels run on the cores that the probe measures.
 _ON_THIS_CPU = ("c", "numba")
 _LOOK_LIMIT_S, _ASK_LIMIT_S, _MOST_READ = 600.0, 120.0, 10_000_000
@@ -36,7 +39,9 @@ class Ready(NamedTuple):
         strategy, options, trials, time_s, seed: of the search, null where nobody has said.
         file: that is tuned, for the record; kind: of the target.
         shape: constants, what it is tuned for; how: parameter → how a person sets it.
-        left_of: (configuration, seconds) → what the roofline says is left of it; null where the work or the ceilings are not known.
+        left_of: (configuration, seconds, progress) → what the roofline says is left of it; null where the work or the ceilings are not known.
+        guess_of: (progress) → the guess of the roofline, null where it says nothing; null where the work or the device is not known.
+        replayed: makes of the report that of a replay; null where something is measured.
         cautions: what was odd about it.
     """
 
@@ -53,7 +58,9 @@ class Ready(NamedTuple):
     kind: str = "kernel"
     shape: Mapping[str, Value] = {}
     how: Mapping[str, str] = {}
-    left_of: Callable[[Config, float], RooflineLeft | None] | None = None
+    left_of: Callable[[Config, float, Report], RooflineLeft | None] | None = None
+    guess_of: Callable[[Report], Analytical | None] | None = None
+    replayed: Callable[[TuneReport], TuneReport] | None = None
     cautions: tuple[Caution, ...] = ()
 
 
@@ -78,11 +85,23 @@ def _speaks_of_specs(path: str) -> bool:
     return "tuning_spec" in text or "TuningSpec" in text
 
 
+def of_replay(replay: Replay, seed: int) -> Ready:
+    """A recording, from which runs are drawn by the seed; its search may take as long as it takes.
+
+    Raises:
+        UsageError: nothing was recorded.
+    """
+    subject = subject_of(replay, seed)
+    return Ready(subject=subject, build_s=0.0, run_s=0.0, file=replay.file, replayed=replayed(replay, subject))
+
+
 def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str = "", runs: int | None = None) -> Ready:
     """A specification, made ready: its reference is worked out.
 
     Args:
-        folder: for the reference, as long as the tuning goes on; device: whose limits constraints may look at, where the driver does not say them.
+        folder: for the reference, as long as the tuning goes on.
+        device: whose limits constraints may look at where the driver does not say them, and whose ceilings count; for kernels of this CPU its own
+            ceilings, probed, if null.
         cache: of what is compiled; runs: timed, of one attempt.
     """
     from .resolve import configurations_of, job_of, limits_in, reference_job
@@ -98,11 +117,12 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
         spec.name, configurations, lambda config: job_of(spec, config, reference), default=spec.default or None, cache=cache,
         build_limit_s=limits.build_s, run_limit_s=limits.run_s, runs=runs,
     )  # fmt: skip
-    search = spec.search
+    search, ceilings = spec.search, _ceilings_of(spec, device)
     return Ready(
         subject=subject, build_s=limits.build_s, run_s=limits.run_s, memory_bytes=limits.memory_bytes, strategy=search.strategy,
         options=search.options, trials=search.trials, time_s=search.time_s, seed=search.seed, file=str(spec.kernel.options.get("source", "")) if
-        spec.kernel.options else "", shape=spec.kernel.constants, left_of=_left_of(spec),
+        spec.kernel.options else "", shape=spec.kernel.constants, left_of=_left_of(spec, ceilings),
+        guess_of=_guess_of(spec, configurations, ceilings),
     )  # fmt: skip
 
 
@@ -113,19 +133,38 @@ def _limits_here(spec: Any) -> dict[str, int]:
         return worker.call("ridgeline.backends.registry:limits", {"runner": spec.kernel.runner, "options": options}, dict[str, int])
 
 
-def _left_of(spec: Any) -> Callable[[Config, float], RooflineLeft | None] | None:
-    if spec.kernel.runner not in _ON_THIS_CPU or (spec.kernel.work.flop is None and spec.kernel.work.bytes is None):
+def _ceilings_of(spec: Any, device: Device | None) -> Callable[[Report], Device] | None:
+    """The device whose ceilings the work is held against; null where the work or the device is not known."""
+    if (device is None and spec.kernel.runner not in _ON_THIS_CPU) or (spec.kernel.work.flop is None and spec.kernel.work.bytes is None):
         return None
 
-    def left(config: Config, seconds: float) -> RooflineLeft | None:
+    def ceilings(say: Report) -> Device:
         from ..probe import probe
+
+        if device is not None:
+            return device
+        say("probing the ceilings of this machine", None)
+        return probe(quick=True)
+
+    return ceilings
+
+
+def _left_of(spec: Any, ceilings: Callable[[Report], Device] | None) -> Callable[[Config, float, Report], RooflineLeft | None] | None:
+    if ceilings is None:
+        return None
+
+    def left(config: Config, seconds: float, say: Report) -> RooflineLeft | None:
         from .left import roofline_left
         from .resolve import work_of
 
         work = work_of(spec, config)
-        return roofline_left(probe(quick=True), seconds, work.flop, work.bytes, [each.dtype for each in spec.kernel.arguments])
+        return roofline_left(ceilings(say), seconds, work.flop, work.bytes, [each.dtype for each in spec.kernel.arguments])
 
     return left
+
+
+def _guess_of(spec: Any, configurations: Configurations, ceilings: Callable[[Report], Device] | None) -> Callable[[Report], Analytical | None] | None:
+    return None if ceilings is None else lambda say: roofline_guess(spec, configurations, lambda: ceilings(say))
 
 
 def of_target(target: TargetSpec | str, folder: str, *, arguments: Sequence[str] = (), precisions: bool = False, runs: int | None = None) -> Ready:

@@ -1,15 +1,16 @@
-"""The best configuration of a tuning for programs: a C header, a Python module, an entry of a selection."""
+"""What a tuning found, for programs: the best as a C header, a Python module, an entry of a selection; all trials as a recorded space."""
 
 from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Sequence
 
-from ridgeline.core import Selected, TunedBest, TuneReport, UsageError
+from ridgeline.core import RecordedSpace, Selected, Space, Trial, TunedBest, TuneReport, UsageError
 from ridgeline.core.space import Value
 from ridgeline.core.units import format_quantity
 
-__all__ = ["c_header", "python_module", "selected"]
+__all__ = ["c_header", "python_module", "recorded", "selected"]
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]+")
 
@@ -25,6 +26,30 @@ def selected(report: TuneReport, at: str = "") -> Selected:
         target=report.target, config=best.config, objective=best.objective, unit=report.unit, shape=report.shape, device=report.machine,
         fingerprint=report.fingerprint, verdict=best.verdict, at=at,
     )  # fmt: skip
+
+
+def recorded(report: TuneReport, trials: Sequence[Trial]) -> RecordedSpace:
+    """The trials as a recording, for the formats of other tuners, in which only times have a place.
+
+    Args:
+        trials: of the run, all of them: with failures and those of the finals.
+
+    Raises:
+        UsageError: none, or what was made small is no time.
+    """
+    if report.unit != "s":
+        raise UsageError("a tuning for time, to export its trials", found=f"one in {report.unit}", remedy="keep them with --record FILE")
+    if not trials:
+        raise UsageError("trials to export", found="none", remedy="allow some")
+    space = Space(parameters=report.space.parameters, constraints=report.space.constraints)
+    return RecordedSpace(
+        space=space,
+        trials=tuple(trials),
+        kernel=report.target,
+        device=report.machine,
+        problem=tuple(report.shape.values()),
+        objective=report.objective,
+    )
 
 
 def c_header(report: TuneReport) -> str:

@@ -3,6 +3,6 @@ and `bandit` are the others. `registry` finds them by name, `testing` holds what
 """
 
 from .base import Strategy
-from .registry import DEFAULT, strategies, strategy
+from .registry import DEFAULT, strategies, strategy, strategy_kind
 
-__all__ = ["DEFAULT", "Strategy", "strategies", "strategy"]
+__all__ = ["DEFAULT", "Strategy", "strategies", "strategy", "strategy_kind"]

@@ -15,6 +15,7 @@ from ..space import Configurations
 from .base import Strategy
 from .guided import Guided
 from .plain import Random
+from .transfer import Guess
 from .walking import Annealing, Evolutionary, Local
 
 __all__ = ["Bandit"]
@@ -25,18 +26,28 @@ _WINDOW, _EXPLORE = 100, 0.05
 
 
 class Bandit(Strategy):
-    """The guided search, descent, annealing, evolution and chance take turns by success."""
+    """The guided search, descent, annealing, evolution and chance take turns by success.
+
+    Args:
+        guess: for the guided one.
+    """
 
     name = "bandit"
+    takes_guess = True
 
-    def __init__(self, space: Configurations, seed: int = 0) -> None:
+    def __init__(self, space: Configurations, seed: int = 0, guess: Guess | None = None) -> None:
         super().__init__(space, seed)
-        self._arms: tuple[Strategy, ...] = tuple(
-            kind(space, seed + place) for place, kind in enumerate((Guided, Local, Evolutionary, Annealing, Random))
-        )
+        others = (Local, Evolutionary, Annealing, Random)
+        self._arms: tuple[Strategy, ...] = (Guided(space, seed, guess), *(kind(space, seed + place) for place, kind in enumerate(others, 1)))
+        self.expected = self._arms[0].expected
         #: (arm, whether its proposal was better than all before), the latest last.
         self._window: deque[tuple[int, bool]] = deque(maxlen=_WINDOW)
         self._whose: dict[int, int] = {}
+
+    @property
+    def trust(self) -> float | None:
+        """Of the guided one."""
+        return self._arms[0].trust
 
     def propose(self, count: int) -> Rows:
         """Each from the search whose turn it is."""

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ridgeline.core import UsageError
+from ridgeline.core import ModelFit, UsageError
+from ridgeline.stats import spearman
 
 from ..space import Configurations
 
@@ -25,6 +26,8 @@ Array = NDArray[Any]
 _DRAWS = 64
 #: Configurations of a space up to which those that are left are listed; larger ones are never exhausted.
 _LISTED = 2_000_000
+#: Configurations from which a rank correlation says something.
+_LEAST_RANKED = 8
 
 
 class Strategy:
@@ -35,12 +38,14 @@ class Strategy:
         seed: the same proposals for the same seed and the same answers.
 
     Attributes:
-        name: such as `random`.
+        name: such as `random`; takes_guess: whether it is made with a `guess` (see `transfer.Guess`).
         rows: the configurations that were told, (n, parameters), in the order of their first telling.
         values: the median of the runs of each, NaN of one that failed, (n,), in whatever unit is told.
+        expected: number of a configuration → ln(value) that was expected of it when it was proposed; empty of a search that expects nothing.
     """
 
     name: str = ""
+    takes_guess: bool = False
 
     def __init__(self, space: Configurations, seed: int = 0) -> None:
         if not space.count:
@@ -48,11 +53,26 @@ class Strategy:
         self.space, self.generator = space, np.random.default_rng(seed)
         self.rows: Rows = np.zeros((0, len(space.names)), np.int64)
         self.values: Floats = np.zeros(0)
+        self.expected: dict[int, float] = {}
         self._place: dict[int, int] = {}
         self._runs: list[list[float]] = []
         #: Numbers that were asked for, told or not.
         self._asked: set[int] = set()
         self._left: list[int] | None = None
+
+    @property
+    def trust(self) -> float | None:
+        """How much of its guess it believes, 0 to 1; null of a search that has none."""
+        return None
+
+    def fit(self) -> ModelFit | None:
+        """How far off what it expected was, of configurations that ran; null where it expected nothing."""
+        pairs = [(log, self.values[self._place[number]]) for number, log in self.expected.items() if number in self._place]
+        expected, found = np.array([(log, np.log(value)) for log, value in pairs if not np.isnan(value)]).reshape(-1, 2).T
+        if not len(found):
+            return None
+        order = spearman(expected.tolist(), found.tolist()) if len(found) >= _LEAST_RANKED else None
+        return ModelFit(median_error=float(np.median(np.abs(expected - found))), rank_correlation=order, trials=len(found))
 
     @property
     def waiting(self) -> int:

@@ -57,6 +57,7 @@ class Guided(Strategy):
     """
 
     name = "guided"
+    takes_guess = True
     turns: tuple[str, ...] = ("gain", "gain", "gain", "near", "gain", "gain", "gain", "near", "gain", "gain", "gain", "parzen")
 
     def __init__(self, space: Configurations, seed: int = 0, guess: Guess | None = None) -> None:
@@ -77,6 +78,11 @@ class Guided(Strategy):
         if guess is not None:
             self._renew()
 
+    @property
+    def trust(self) -> float | None:
+        """How much of its guess it believes, 0 to 1."""
+        return None if self._guess is None else self._weight
+
     def propose(self, count: int) -> Rows:
         """The start; then by turns the largest gain, the likeliest beside the best, the best ratio of densities."""
         if self._surrogate is None:
@@ -91,6 +97,7 @@ class Guided(Strategy):
                 self._surrogate.add(self._pool[picked[-1]], None)
             picked.append(self._pick(len(self._asked) + turn, free))
             free[picked[-1]] = False
+            self._expect(picked[-1])
         self._surrogate.drop(len(waits) + max(0, len(picked) - 1))
         return self._pool[picked]
 
@@ -209,6 +216,13 @@ class Guided(Strategy):
         taken = self._beside[1] if self._beside[0] == best else 0
         self._beside = (best, taken + 1)
         return taken < _BESIDE
+
+    def _expect(self, place: int) -> None:
+        """Remember what is believed of a configuration of the pool, so that it can be held against what is found."""
+        assert self._surrogate is not None
+        if self.best is not None:
+            mean = float(self._surrogate.believed()[0][place]) * self._scale + self._centre
+            self.expected[int(self._numbers[place])] = mean + float(self._guessed(self._pool_guess[place : place + 1]).sum())
 
     def _draw_pool(self) -> None:
         """Configurations drawn evenly, and what differs in one parameter from the best few."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-from ridgeline.core import PluginError, plugins
+from ridgeline.core import PluginError, UsageError, plugins
 
 from ..space import Configurations
 from .base import Strategy
 
-__all__ = ["DEFAULT", "strategies", "strategy"]
+__all__ = ["DEFAULT", "strategies", "strategy", "strategy_kind"]
 
 #: The search unless another is named.
 DEFAULT = "guided"
@@ -20,8 +21,8 @@ def strategies() -> tuple[str, ...]:
     return tuple(plugins.names("strategies"))
 
 
-def strategy(name: str, space: Configurations, seed: int = 0, **options: Any) -> Strategy:
-    """The search of that name over a space.
+def strategy_kind(name: str) -> type[Strategy]:
+    """The class of the search of that name.
 
     Raises:
         PluginError: there is none, it does not load, or it is no search.
@@ -30,4 +31,21 @@ def strategy(name: str, space: Configurations, seed: int = 0, **options: Any) ->
     if not (isinstance(kind, type) and issubclass(kind, Strategy) and kind.name == name):
         found = f"{getattr(kind, '__name__', kind)!s:.80} named {getattr(kind, 'name', None)!r}"
         raise PluginError(f"a search named {name!r}", found=found, remedy="update or remove the package that brings it")
+    return kind
+
+
+def strategy(name: str, space: Configurations, seed: int = 0, **options: Any) -> Strategy:
+    """The search of that name over a space.
+
+    Raises:
+        PluginError: as `strategy_kind`.
+        UsageError: an option that it has not.
+    """
+    kind = strategy_kind(name)
+    taken = inspect.signature(kind.__init__).parameters
+    allowed = [each for each in taken if each not in ("self", "space", "seed", "guess")]
+    strange = [each for each in options if each not in taken]
+    if strange and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+        remedy = f"use {', '.join(allowed)}" if allowed else "leave it out: it has none"
+        raise UsageError(f"options of the search {name}", found=repr(strange[0]), remedy=remedy)
     return kind(space, seed, **options)

@@ -32,6 +32,8 @@ _JITTER = 1e-6
 _ITERATIONS = 25
 #: Variances below this are rounding.
 _LEAST_VARIANCE = 1e-6
+#: Configurations of which means are worked out at once.
+_AT_ONCE = 2048
 #: Values for which room is made at once.
 _STEP = 128
 
@@ -138,6 +140,21 @@ class Surrogate:
         number = self.held
         left = solve_triangular(self._factor[:number, :number], target, lower=True, check_finite=False)
         return float(left @ left)
+
+    def at(self, rows: Rows) -> Floats:
+        """Means of any configurations, (n, parameters) → (n,)."""
+        from scipy.linalg import solve_triangular
+
+        number = self.held
+        weights = solve_triangular(self._factor[:number, :number], self._left, lower=True, trans="T", check_finite=False)
+        found = np.zeros(len(rows))
+        for first in range(0, len(rows), _AT_ONCE):
+            part = rows[first : first + _AT_ONCE]
+            alike = np.ones((len(part), number))
+            for table, asked, held in zip(self._tables, part.T, self._rows.T, strict=True):
+                alike *= table[asked[:, None], held]
+            found[first : first + _AT_ONCE] = alike @ weights
+        return found
 
     def drop(self, count: int) -> None:
         """Without the last so many values."""

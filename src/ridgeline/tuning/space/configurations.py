@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Space, UsageError
 
+from .expressions import FINE, Expressions, Values
 from .parameters import INACTIVE, domains_of, read_constraints
+from .points import names_in
 from .states import Layer, listed_states, states
 
 __all__ = ["Configurations"]
@@ -53,6 +55,10 @@ class Configurations:
         #: Whether the values of each parameter stand in an order.
         self.ordered: tuple[bool, ...] = tuple(each.ordered for each in self._domains)
         self.sizes = np.array([len(each) for each in self.values], np.int64)
+        self._conditional = [place for place, each in enumerate(self.values) if each[-1] is INACTIVE]
+        looked_at = {name for each in space.parameters if each.when for name in names_in(each.when)}
+        #: Parameters that conditions look at.
+        self._switches = [place for place, name in enumerate(self.names) if name in looked_at]
 
     @property
     def count(self) -> int:
@@ -133,11 +139,13 @@ class Configurations:
     def neighbours(self, row: Rows, near: Near = "hamming") -> Rows:
         """Valid configurations in which one parameter is different: any other value of it, or of numbers only the one before or behind.
 
+        Where conditions look at that parameter, others may come or go with it; the step is one all the same (see `settled`).
+
         Args:
             row: (parameters,).
         """
         row = np.asarray(row, np.int64)
-        found = []
+        found, places = [], []
         for place, size in enumerate(self.sizes.tolist()):
             steps = near == "adjacent" and self._domains[place].ordered
             for value in (row[place] - 1, row[place] + 1) if steps else range(size):
@@ -145,8 +153,69 @@ class Configurations:
                     other = row.copy()
                     other[place] = value
                     found.append(other)
+                    places.append(place)
         rows = np.array(found, np.int64).reshape(-1, len(self.names))
-        return rows[self.valid(rows)]
+        valid = self.valid(rows)
+        for number in np.flatnonzero(~valid & np.isin(places, self._switches)).tolist():
+            other_row = self.settled(rows[number])
+            if other_row is not None and other_row[places[number]] == rows[number, places[number]]:
+                rows[number], valid[number] = other_row, True
+        return rows[valid]
+
+    def settled(self, row: Rows) -> Rows | None:
+        """The configuration with the same values in which exactly those parameters are active whose conditions hold; null where there is none.
+
+        A parameter that becomes active takes a value with which the whole is valid.
+
+        Args:
+            row: (parameters,), such as one with a switch turned or with a value for what is not active.
+        """
+        allowed: list[Rows | None] = [np.array([value]) for value in np.asarray(row, np.int64).tolist()]
+        for place in self._conditional:
+            inactive = int(self.sizes[place]) - 1
+            # It keeps its value or goes; or it comes, with any value.
+            allowed[place] = None if row[place] == inactive else np.array([row[place], inactive])
+        return self._first_through(allowed) if self._count else None
+
+    def _first_through(self, allowed: Sequence[Rows | None]) -> Rows | None:
+        """The first configuration with these values, null for any value of a parameter; null where none is valid."""
+        here, steps = np.zeros(1, np.int64), list[tuple[int, Rows, Rows]]()
+        for layer in self._layers:
+            first, count = layer.first[here], layer.first[here + 1] - layer.first[here]
+            parent = np.repeat(np.arange(len(here)), count)
+            edge = np.arange(len(parent)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+            wanted = allowed[layer.parameter]
+            if wanted is not None:
+                kept = np.isin(layer.value[edge], wanted)
+                edge, parent = edge[kept], parent[kept]
+            # Of the ways to a state the first, and states in the order of these ways.
+            place = np.sort(np.unique(layer.behind[edge], return_index=True)[1])
+            here = layer.behind[edge[place]]
+            steps.append((layer.parameter, layer.value[edge[place]], parent[place]))
+            if not len(here):
+                return None
+        found, at = np.zeros(len(self.names), np.int64), 0
+        for parameter, value, parent in reversed(steps):
+            found[parameter], at = value[at], int(parent[at])
+        return found
+
+    def worked_out(self, text: str, rows: Rows) -> NDArray[np.float64]:
+        """An expression over parameters at configurations, (n, parameters) → (n,): NaN where it has no value, or one that is no number.
+
+        Raises:
+            UsageError: no expression, or a name that is no parameter.
+        """
+        expressions = Expressions(self.names)
+        root, rows, known = expressions.add(text), np.asarray(rows, np.int64), dict[int, Values]()
+        for number, node in enumerate(expressions.nodes):
+            if node.kind == "name":
+                of, places = self._domains[node.content].array, rows[:, node.content]
+                known[number] = Values(of.values[places], None if of.state is None else of.state[places])
+        found = known[root] if root in known else expressions.work_out(root, known, len(rows))
+        numbers = found.values
+        if numbers.dtype == object:
+            numbers = np.array([each if isinstance(each, int | float) else np.nan for each in numbers.tolist()], np.float64)
+        return np.where(True if found.state is None else found.state == FINE, numbers.astype(np.float64), np.nan)
 
     def config(self, row: Rows) -> dict[str, Any]:
         """Name → value of one configuration; parameters that are not active are left out."""
