@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from ridgeline.machine import ProcessEnded, cpu_limit_reached, in_worker
 from ridgeline.machine.control import CacheEmptier
 
 from .base import BuildFailed, Job, Kernel, RunFailed, Runner
+from .beside import Beside
 from .checking import what_is_wrong
 from .compiled import CompileCache
 from .registry import ready
@@ -41,13 +42,15 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Args:
         runs: seconds of each timed run, shape (n,); empty where it failed. The first run and those of the warm-up are not among them, except the
             one after which a slow configuration was given up.
-        text: of a failure; else what had to be mended in the compile cache.
+        metrics: what else was asked for, as in `core.Trial`; what could not be measured is not there, and `text` says why.
+        text: of a failure; else what had to be mended in the compile cache, and what could not be measured.
         flags: `given-up`, `throttled`, `disturbed` (at least one run).
         disturbed: indices of runs that something outside of the process held up, by the counters that `bench` goes by.
         new_worker: whether the process may have been damaged (what is wrong may be written anywhere), so that the next attempt wants a new one.
     """
 
     runs: tuple[float, ...] = ()
+    metrics: dict[str, float] = {}
     failure: Failure | None = None
     text: str = ""
     build_s: float = 0.0
@@ -85,6 +88,7 @@ def attempt(
     build_limit_s: float | None = None,
     run_limit_s: float | None = None,
     flush: bool = True,
+    beside: Collection[str] = (),
     report: Callable[[Any], None] | None = None,
     runner: Runner | None = None,
 ) -> Attempt:
@@ -98,6 +102,7 @@ def attempt(
         build_limit_s, run_limit_s: seconds for building and loading, and for one run, after which the worker ends by SIGALRM, whatever native code
             is doing; none if null, and none outside of a worker.
         flush: whether the CPU's caches are emptied first, so that nothing is left of the configuration before.
+        beside: what is measured beside the time, of `beside.METRICS`.
         report: told each `Phase` as it begins, so that the parent of a process that ended knows where it was.
         runner: that of the job's name if null.
 
@@ -110,6 +115,7 @@ def attempt(
             with state.phase("build", build_limit_s):
                 built = stack.enter_context(CompileCache(cache or None).held(state.runner, job))
                 state.build_s, state.text = built.build_s, built.word
+            state.beside.begin(_own_memory)
             started = time.perf_counter()
             with state.phase("load", build_limit_s):
                 kernel = state.runner.load(job, built.files)
@@ -120,7 +126,8 @@ def attempt(
                 _flush()
             state.timed = _measured(job, kernel, runs, None if best_s is None else slower * best_s, run_limit_s, state)
 
-    return _ending_as(go, _State(runner or ready(job.runner), report))
+    made = runner or ready(job.runner)
+    return _ending_as(go, _State(made, report, Beside(beside, made.device_of(job)) if beside else None))
 
 
 def failed(error: RidgelineError, *, spent_s: float = 0.0, phase: str = "") -> Attempt:
@@ -159,8 +166,8 @@ def _how(error: ProcessEnded) -> Failure:
 class _State:
     """How far an attempt has come."""
 
-    def __init__(self, runner: Runner, report: Callable[[Any], None] | None) -> None:
-        self.runner, self._report = runner, report
+    def __init__(self, runner: Runner, report: Callable[[Any], None] | None, beside: Beside | None = None) -> None:
+        self.runner, self._report, self.beside = runner, report, beside or Beside(())
         self.at: Phase = "build"
         self.build_s, self.text = 0.0, ""
         self.timed: Timed | None = None
@@ -187,6 +194,28 @@ def _alarm(limit_s: float | None) -> None:
         signal.setitimer(signal.ITIMER_REAL, limit_s or 0.0)
 
 
+def _own_memory() -> None:
+    """Have what an attempt itself holds: its buffer, and all that is loaded where it is first needed."""
+    _flush()
+    timed(_Idle(), 1, first_s=0.0)
+
+
+class _Idle:
+    """A kernel that does nothing."""
+
+    def run(self) -> float | None:
+        return None
+
+    def outputs(self) -> dict[str, Any]:
+        return {}
+
+    def reset(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
+
+
 def _flush() -> None:
     # Where there is no memory for it, what is left in the caches is no reason to fail.
     with contextlib.suppress(UsageError, MemoryError):
@@ -207,12 +236,18 @@ def _measured(job: Job, kernel: Kernel, runs: int, slow_s: float | None, limit_s
     with state.phase("run", limit_s):
         kernel.reset()
         first_s, slow = first_run_s(kernel, slow_s)
-        _check(job, kernel, "")
+        with state.beside.aside():
+            _check(job, kernel, "")
     if slow:
         return Timed((first_s,), (), throttled=False, given_up=True)
     with state.phase("timing", limit_s):
-        taken = timed(kernel, runs, first_s=first_s, slow_s=slow_s, within=lambda inner: _alarm(None if limit_s is None else inner * limit_s))
+
+        def within(inner: int) -> None:
+            _alarm(None if limit_s is None else inner * limit_s)
+
+        taken = timed(kernel, runs, first_s=first_s, slow_s=slow_s, within=within)
         if not taken.given_up:
+            state.beside.end(kernel, min(taken.runs), within)
             _alarm(limit_s)
             kernel.reset()
             kernel.run()
@@ -244,7 +279,8 @@ def _ending_as(go: Callable[[_State], None], state: _State) -> Attempt:
     seen = {"given-up": taken.given_up, "throttled": taken.throttled, "disturbed": bool(taken.disturbed)}
     return Attempt(
         runs=taken.runs,
-        text=state.text,
+        metrics=state.beside.metrics,
+        text="; ".join(filter(None, (state.text, *state.beside.words))),
         build_s=state.build_s,
         spent_s=spent_s,
         flags=tuple(flag for flag, there in seen.items() if there),
