@@ -26,7 +26,7 @@ def space_of(constraints: Iterable[str] = (), **parameters: Iterable[Any]) -> Sp
 class Formula:
     """A subject whose piece is asked of `Machine`."""
 
-    unit, compiles = "s", False
+    unit, compiles, objectives = "s", False, ("time",)
 
     def __init__(self, space: Space, seconds: Callable[[Config], float], *, default: dict[str, Value] | None = None, name: str = "formula") -> None:
         self.name, self.configurations, self.default, self._seconds = name, Configurations(space), default, seconds

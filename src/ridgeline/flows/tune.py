@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,12 @@ from ridgeline.device import find
 from ridgeline.machine import Limits, Workers, commit_of, read_machine, software_versions
 from ridgeline.tuning.search import DEFAULT
 from ridgeline.tuning.search import strategy as search_of
+from ridgeline.tuning.search.several import Several
 
 from .tuning.budget import Budget
 from .tuning.concluding import concluded
 from .tuning.loop import Builders, Loop
+from .tuning.objectives import TIME, objectives_of
 from .tuning.record import Head, Record
 from .tuning.subjects import Subject
 from .tuning.wanted import Ready, of_spec, of_target, spec_of
@@ -48,6 +50,7 @@ def tune(
     resume: bool = False,
     strategy: str | None = None,
     options: Mapping[str, Any] | None = None,
+    objectives: str | Sequence[str] | None = None,
     trials: int | None = None,
     time_s: float | None = None,
     seed: int | None = None,
@@ -70,6 +73,8 @@ def tune(
         resume: go on with the trials of the record.
         strategy, options: of the search; trials: different configurations; time_s: wall seconds in all; seed: null for what the SPEC says, else the
             default search, 200 trials (where no time is given) and 0.
+        objectives: what is made small, of `time`, `memory` and `energy`, up to all three, the one that decides about the best first; null for what
+            the SPEC says, else time.
         workers: that compile at once; measured is one after the other.
         device: of the catalogue, whose limits the constraints of a SPEC may look at, where the runner does not say them.
         precisions: whether a deployment may be given a lower precision, which changes its results.
@@ -92,6 +97,9 @@ def tune(
             ready = of_target(target, folder, precisions=precisions, runs=runs)
         else:
             ready = of_spec(spec, folder, device=None if device is None else find(device), cache=cache, runs=runs)
+        wanted = objectives_of(objectives if objectives is not None else ready.objective)
+        if wanted != TIME:
+            ready.subject.aim(wanted)
         limits = Limits(wall_s=2 * ready.build_s + _RUNS_OF_ATTEMPT * ready.run_s + _ASIDE_S, memory_bytes=ready.memory_bytes)
         budget_given = trials is not None or time_s is not None
         with contextlib.ExitStack() as stack:
@@ -153,16 +161,32 @@ def tune_subject(
     say, machine, software = report or _nothing, read_machine(), software_versions()
     head = Head(
         name=subject.name, space=subject.configurations.space, identity=subject.identity, software=software, machine=machine.description,
-        fingerprint=machine.fingerprint, unit=subject.unit, started=datetime.now(UTC).isoformat(timespec="seconds"),
+        fingerprint=machine.fingerprint, unit=subject.unit, objectives=subject.objectives,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
     with Record(record, head, resume=resume) as opened:
         for remark in opened.remarks:
             say(f"warning: {remark}", None)
         budget = Budget(trials, time_s, sum(trial.spent_s for trial in opened.trials))
         search = search_of(strategy, subject.configurations, seed, **(options or {}))
-        loop = Loop(subject, search, opened, executor, budget, say, builders=builders, seed=seed)
+        several = len(subject.objectives) > 1
+        loop = Loop(
+            subject,
+            Several(search, len(subject.objectives), seed) if several else search,
+            opened,
+            executor,
+            budget,
+            say,
+            builders=builders,
+            seed=seed,
+        )
         loop.search()
+        if several:
+            loop.front()
         standing, configs = loop.finals()
+        if several:
+            # What the finals have moved onto it.
+            loop.front(part=1.0)
         found = concluded(loop, standing, configs, strategy=strategy, seed=seed, machine=machine.description, software=software)
         found = msgspec.structs.replace(
             found, record=record if kept else None, fingerprint=machine.fingerprint,
@@ -180,7 +204,7 @@ def tune_subject(
 
 
 def _left(found: TuneReport, ready: Ready | None, say: Report) -> RooflineLeft | None:
-    if ready is None or ready.left_of is None or found.best is None or found.stopped == "interrupted":
+    if ready is None or ready.left_of is None or found.best is None or found.objective != "time" or found.stopped == "interrupted":
         return None
     say("probing the ceilings of this machine", None)
     try:

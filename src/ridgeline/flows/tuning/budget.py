@@ -56,6 +56,10 @@ class Budget:
         """Whether the time for the finals is over as well."""
         return self.time_s is not None and self.spent_s >= self.time_s
 
+    def past(self, part: float) -> bool:
+        """Whether this part of the time is over."""
+        return self.time_s is not None and self.spent_s >= part * self.time_s
+
     def progress(self, tried: int, now: int) -> tuple[float, float | None]:
         """(part of the search that is done, seconds that are left of it); the second null before anything can be said.
 
