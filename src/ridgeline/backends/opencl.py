@@ -63,7 +63,7 @@ class OpenCl(Runner):
 
     def device_of(self, job: Job) -> Literal["cpu", "gpu"]:
         """As the device says."""
-        return "cpu" if _device(job).type & _cl().device_type.CPU else "gpu"
+        return "cpu" if _device(job.options).type & _cl().device_type.CPU else "gpu"
 
     def identity(self, job: Job) -> dict[str, str]:
         """Sources with what they include, the package, device and driver."""

@@ -32,9 +32,7 @@ _INTERRUPTED, _INCONCLUSIVE = 130, 3
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--trials", type=click.IntRange(1, 10_000_000), help="Different configurations that are tried. [default: the SPEC's, else 200]")
 @click.option("--time", "time_text", metavar="TIME", help="How long it may take in all, such as 10min. [default: the SPEC's, else no limit]")
-@click.option(
-    "--objective", metavar="NAMES", help="What is made small: time, memory, energy, or several with commas. [default: the SPEC's, else time]"
-)
+@click.option("--objective", metavar="NAMES", help="Made small: time, memory, energy, several with commas. [default: the SPEC's, else time]")
 @click.option("--strategy", metavar="NAME", help="The search: guided, random, latin, … [default: the SPEC's, else guided]")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Of the search and of all that is drawn. [default: the SPEC's, else 0]")
 @click.option("--record", metavar="FILE", help="Keep each trial there as soon as it has ended.")
@@ -96,7 +94,8 @@ def _tuned(target: str | None, given: dict[str, Any], line: str, runs: list[Run]
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
         try:
             return flow(
-                subject, record=given["record"], resume=given["resume"], strategy=given["strategy"], objectives=given["objective"], trials=given["trials"], time_s=time_s,
+                subject, record=given["record"], resume=given["resume"], strategy=given["strategy"], objectives=given["objective"],
+                trials=given["trials"], time_s=time_s,
                 seed=given["seed"], workers=given["workers"], precisions=given["lower_precision"], device=given["device"], runs=given["runs"],
                 notebook=notebook, report=report, command=line, run_to=runs.append,
             )  # fmt: skip

@@ -189,7 +189,9 @@ _HOMES = {
         "Action Bottleneck Bound BudgetReport Evidence Experiment GroundTruth LevelSummary Need OperatorSummary OverheadSummary "
         "PartitionSummary RunnerUp Shrink StageSummary Tried WallShares Where"
     ),
-    "tuned": "CurvePoint FrontPoint Importance ImportanceTable ModelFit RooflineLeft TuneReport TunedBest TunedDefault TunedFront TunedSpace TunedTie",
+    "tuned": (
+        "CurvePoint FrontPoint Importance ImportanceTable ModelFit RooflineLeft TuneReport TunedBest TunedDefault TunedFront TunedSpace TunedTie"
+    ),
     "waits": "Wait WaitTable",
 }
 

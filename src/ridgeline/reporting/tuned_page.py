@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ridgeline.core import ImportanceTable, TunedBest, TuneReport
+from ridgeline.core import ImportanceTable, TunedBest, TunedFront, TuneReport
 from ridgeline.core.space import Value
 from ridgeline.core.units import format_quantity, format_share, format_speedup
 
@@ -36,6 +36,8 @@ __all__ = ["config_text", "tuned_page", "value_text"]
 
 #: Lines of the table of importance, and points of the curve.
 _MOST_SHARES, _MOST_POINTS = 16, 12
+#: Lines of the front, and others that one of them may be beaten by.
+_MOST_FRONT, _MOST_UNTOLD = 40, 4
 _VERDICTS = {
     "won": "no other one that was tried is better",
     "tie": "some that were tried may be a little better, by less than 1 %",
@@ -47,6 +49,8 @@ _STOPPED = {"trials": "as many as were wanted", "time": "the time was up", "spac
 def tuned_page(report: TuneReport) -> Page:
     """What a tuning found."""
     sections = [Section(title="Best", blocks=_of_best(report)), Section(title="Search", blocks=(Pairs(rows=_searched(report)), *_curve(report)))]
+    if report.front is not None:
+        sections.insert(1, Section(title="Front", blocks=_front(report, report.front)))
     sections.append(Section(title="Importance", blocks=_importance(report.importance)))
     if report.failures:
         sections.append(Section(title="Failures", blocks=(_failures(report),)))
@@ -76,6 +80,8 @@ def _headline(report: TuneReport) -> str:
     if not report.default.better:
         return f"{report.target}: no better setting than the default was found ({report.unique_evaluations} were tried)"
     assert report.default.speedup is not None
+    if report.objective != "time":
+        return f"{found}, the default's divided by {format_speedup(*report.default.speedup)}; {_sure(best)}"
     return f"{found}, {format_speedup(*report.default.speedup)} the default's speed; {_sure(best)}"
 
 
@@ -139,6 +145,37 @@ def _ties(report: TuneReport, best: TunedBest) -> tuple[Block, ...]:
 def _difference(config: dict[str, Value], other: dict[str, Value]) -> str:
     parts = [f"{name} = {value_text(value)}" for name, value in config.items() if name not in other or other[name] != value]
     return ", ".join([*parts, *(f"no {name}" for name in other if name not in config)])
+
+
+def _front(report: TuneReport, front: TunedFront) -> tuple[Block, ...]:
+    columns = (
+        Column(title="", right=True),
+        Column(title="configuration", flexible=True, weight=20, lines=2),
+        *(Column(title=name, right=True) for name in front.objectives),
+        Column(title="runs", right=True),
+        Column(title="may be beaten by"),
+    )
+    points = front.points if len(front.points) <= _MOST_FRONT else front.points[:: -(-len(front.points) // _MOST_FRONT)]
+    first = report.best.config if report.best is not None else {}
+    rows = tuple(
+        (
+            count(front.points.index(point) + 1),
+            words(_difference(point.config, first) or "the best"),
+            *(number(value, unit, interval) for value, unit, interval in zip(point.values, front.units, point.intervals, strict=True)),
+            count(point.runs),
+            words(", ".join(str(place + 1) for place in point.untold[:_MOST_UNTOLD]) or "none"),
+        )
+        for point in points
+    )
+    left_out = len(front.points) - len(points)
+    text = (
+        f"Of {front.measured} configurations that have all of {', '.join(front.objectives)}, every other one is as high or higher in all of them "
+        f"than one of these {len(front.points)}. They dominate {format_share(front.hypervolume)} of the box from the lowest to the highest of each, "
+        "in logarithms."
+    )
+    note = f"{left_out} more are in the JSON" if left_out else ""
+    caption = "none of those tried beats these, by what is different from the best"
+    return (Table(caption=caption, columns=columns, rows=rows, note=note), Paragraph(text=text))
 
 
 def _searched(report: TuneReport) -> tuple[Pair, ...]:

@@ -1,4 +1,4 @@
-"""Several objectives: the front is exactly what nothing beats, none of it rests on a lucky run, failures and what was not measured are never on it."""
+"""Several objectives: the front is exactly what nothing beats, rests on no lucky run, and has no failures and nothing that was not measured."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Measuring(Machine):
 
 def tuned(folder: Path, machine: Machine, objectives: tuple[str, ...] = BOTH, **options: Any) -> TuneReport:
     subject = Formula(SPACE, seconds)
-    subject.objectives, subject.unit = objectives, {"time": "s", "memory": "B"}[objectives[0]]
+    subject.aim(objectives)
     return tune_subject(subject, machine, **{"record": str(folder / "r.jsonl"), "trials": 1000, **options})
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ridgeline.backends import METRICS
 from ridgeline.core import Trial, UsageError
 
-__all__ = ["MOST", "OBJECTIVES", "TIME", "Objective", "objectives_of", "vector_of"]
+__all__ = ["OBJECTIVES", "TIME", "Objective", "objectives_of", "vector_of"]
 
 
 class Objective(NamedTuple):
@@ -20,12 +20,10 @@ class Objective(NamedTuple):
     unit: str
 
 
-TIME = ("time",)
+TIME: tuple[str, ...] = ("time",)
 OBJECTIVES: Mapping[str, Objective] = {
     "time": Objective("time_s", "s"), "memory": Objective(METRICS["memory"], "B"), "energy": Objective(METRICS["energy"], "J"),
 }  # fmt: skip
-#: Objectives at once: a front of more has nearly everything on it.
-MOST = 3
 
 
 def objectives_of(given: str | Sequence[str] | None) -> tuple[str, ...]:

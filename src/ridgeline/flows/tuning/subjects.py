@@ -36,7 +36,8 @@ class Subject(Protocol):
     """What is tuned.
 
     Attributes:
-        name: for a person; objectives: what is made small; unit: of the first of them; default: the configuration to hold the best against, if there is one.
+        name: for a person; objectives: what is made small; unit: of the first of them.
+        default: the configuration to hold the best against, if there is one.
         configurations: that are valid; identity: what a time depends on beside these.
         compiles: whether `build` has something to do.
     """
@@ -48,6 +49,9 @@ class Subject(Protocol):
     default: dict[str, Value] | None
     identity: dict[str, str]
     compiles: bool
+
+    def aim(self, objectives: tuple[str, ...]) -> None:
+        """Make these small instead of the time."""
 
     def piece(self, config: Config, best: float | None) -> Piece | Attempt:
         """The measurement of a configuration, given up when clearly slower than the best; or why it cannot even be asked for."""
@@ -111,7 +115,7 @@ class Jobs:
             job = self._job_of(config)
         except BuildFailed as error:
             return Attempt(failure="invalid" if error.invalid else "compile", text=str(error))
-        arguments = {"job": job, "runs": self._runs, "best_s": best, "cache": self._cache, **self._limits}
+        arguments: dict[str, Any] = {"job": job, "runs": self._runs, "best_s": best, "cache": self._cache, **self._limits}
         beside = [name for name in self.objectives if name in METRICS]
         if beside:
             # What is clearly slower may be the best in something else.
@@ -152,17 +156,25 @@ class Recording:
     def __init__(
         self, name: str, space: Space, trials: Iterable[Trial], *, unit: str = "s", seed: int = 0, objectives: tuple[str, ...] = TIME
     ) -> None:
-        self.name, self.configurations, self.objectives = name, Configurations(space), objectives
-        self.unit = unit if objectives[0] == "time" else OBJECTIVES[objectives[0]].unit
+        self.name, self.configurations, self._of_time = name, Configurations(space), unit
         self._trials: dict[str, list[Trial]] = {}
         for trial in trials:
             self._trials.setdefault(key_of(trial.config), []).append(trial)
+        self._generator = np.random.default_rng(seed)
+        self.identity = {"recording": name}
+        self.aim(objectives)
+
+    def aim(self, objectives: tuple[str, ...]) -> None:
+        """See `Subject`.
+
+        Raises:
+            UsageError: it holds none of an objective.
+        """
         held = {metric for several in self._trials.values() for trial in several for metric in trial.metrics}
         lacking = [each for each in objectives if each != "time" and OBJECTIVES[each].metric not in held]
         if lacking:
-            raise UsageError(f"a recording of {', '.join(lacking)}", found=f"{name} has none", remedy="name objectives that it holds")
-        self._generator = np.random.default_rng(seed)
-        self.identity = {"recording": name}
+            raise UsageError(f"a recording of {', '.join(lacking)}", found=f"{self.name} has none", remedy="name objectives that it holds")
+        self.objectives, self.unit = objectives, self._of_time if objectives[0] == "time" else OBJECTIVES[objectives[0]].unit
 
     def piece(self, config: Config, best: float | None) -> Piece | Attempt:
         """See `Subject`; one run of those recorded, or the failure."""

@@ -101,7 +101,8 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
     search = spec.search
     return Ready(
         subject=subject, build_s=limits.build_s, run_s=limits.run_s, memory_bytes=limits.memory_bytes, strategy=search.strategy,
-        options=search.options, trials=search.trials, time_s=search.time_s, seed=search.seed, objective=search.objective, file=str(spec.kernel.options.get("source", "")) if
+        options=search.options, trials=search.trials, time_s=search.time_s, seed=search.seed, objective=search.objective,
+        file=str(spec.kernel.options.get("source", "")) if
         spec.kernel.options else "", shape=spec.kernel.constants, left_of=_left_of(spec),
     )  # fmt: skip
 
