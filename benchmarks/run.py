@@ -46,6 +46,8 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     "model-calibration": ("model/calibration.py", [], ["--pairs", "2000000", "--repeats", "200"]),
     # Minutes; needs the folder of recordings that RIDGELINE_DATA names.
     "tuning-finals": ("tuning/finals.py", ["--draws", "60"], ["--draws", "200"]),
+    # Minutes; Optuna takes part where it is in build/peers/tuning.
+    "tuning-several": ("tuning/several.py", ["--seeds", "6", "--peer-seeds", "2"], ["--seeds", "40", "--peer-seeds", "10"]),
     # A minute each; they need recordings in the folder that RIDGELINE_DATA names.
     "model-clocks": ("model/dvfs.py", [], ["--every"]),
     "model-contention": ("model/pitot.py", ["--fractions", "0.9"], ["--seeds", "3", "--devices"]),
