@@ -181,6 +181,7 @@ FRONT = TunedFront(
 def test_a_front_is_a_table_and_a_chart() -> None:
     found = report(objectives=("time", "memory"), front=FRONT)
     page = terminal(tuned_page(found), width=120)
+    assert tuned_page(found).headline.endswith("; 2 to choose from between time and memory")
     for part in ("FRONT", "the best", "tile = 8", "1.00 ms", "may be beaten by", "75.0%"):
         assert part in page, (part, page)
     trials = [msgspec.structs.replace(each, metrics={"peak_memory_bytes": 5e6}) for each in TRIALS]

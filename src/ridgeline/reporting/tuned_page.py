@@ -71,6 +71,13 @@ def config_text(config: dict[str, Value]) -> str:
 
 
 def _headline(report: TuneReport) -> str:
+    found, front = _headline_of_best(report), report.front
+    if front is None or len(front.points) < 2:
+        return found
+    return f"{found}; {len(front.points)} to choose from between {' and '.join(front.objectives)}"
+
+
+def _headline_of_best(report: TuneReport) -> str:
     best = report.best
     if best is None:
         return f"{report.target}: nothing ran of {report.unique_evaluations} configurations that were tried"
