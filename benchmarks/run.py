@@ -52,6 +52,8 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
         ["--gemm", "280", "--convolution", "80", "--models", "40"],
         ["--gemm", "570", "--convolution", "240", "--models", "180"],
     ),
+    # Minutes; Optuna takes part where it is in build/peers/tuning.
+    "tuning-several": ("tuning/several.py", ["--seeds", "6", "--peer-seeds", "2"], ["--seeds", "40", "--peer-seeds", "10"]),
     # A minute each; they need recordings in the folder that RIDGELINE_DATA names.
     "model-clocks": ("model/dvfs.py", [], ["--every"]),
     "model-contention": ("model/pitot.py", ["--fractions", "0.9"], ["--seeds", "3", "--devices"]),

@@ -13,6 +13,7 @@ import pytest
 from ridgeline.core import (
     Caution,
     CurvePoint,
+    FrontPoint,
     Importance,
     ImportanceTable,
     ModelFit,
@@ -22,6 +23,7 @@ from ridgeline.core import (
     Trial,
     TunedBest,
     TunedDefault,
+    TunedFront,
     TunedSpace,
     TunedTie,
     TuneReport,
@@ -214,3 +216,45 @@ def test_trials_that_have_no_place_in_other_formats() -> None:
         recorded(report(unit="J"), RUNS)
     with pytest.raises(UsageError, match="trials to export"):
         recorded(report(), ())
+
+
+def point(tile: int, seconds: float, size: float, untold: tuple[int, ...] = ()) -> FrontPoint:
+    intervals = ((0.99 * seconds, 1.01 * seconds), (size, size))
+    return FrontPoint(config={**CONFIG, "tile": tile}, values=(seconds, size), intervals=intervals, runs=3, untold=untold)
+
+
+FRONT = TunedFront(
+    objectives=("time", "memory"), units=("s", "B"), points=(point(16, 1e-3, 4e6), point(8, 2e-3, 1e6, (0,))), ideal=(1e-3, 1e6),
+    reference=(8e-3, 9e6), hypervolume=0.75, measured=12,
+)  # fmt: skip
+
+
+def test_a_front_is_a_table_and_a_chart() -> None:
+    found = report(objectives=("time", "memory"), front=FRONT)
+    page = terminal(tuned_page(found), width=120)
+    assert tuned_page(found).headline.endswith("; 2 to choose from between time and memory")
+    for part in ("FRONT", "the best", "tile = 8", "1.00 ms", "may be beaten by", "75.0%"):
+        assert part in page, (part, page)
+    trials = [msgspec.structs.replace(each, metrics={"peak_memory_bytes": 5e6}) for each in TRIALS]
+    html = tuned_report_html(found, trials)
+    assert "memory over time: 4 trials, 2 configurations on the front." in html
+    assert 'class="steps"' in html
+
+
+def test_three_objectives_have_a_chart_of_the_first_two_and_without_several_there_is_none() -> None:
+    three = msgspec.structs.replace(
+        FRONT, objectives=("time", "memory", "energy"), units=("s", "B", "J"),
+        points=tuple(
+            msgspec.structs.replace(each, values=(*each.values, 2.0), intervals=(*each.intervals, (2.0, 2.0))) for each in FRONT.points
+        ),
+    )  # fmt: skip
+    html = tuned_report_html(report(front=three))
+    assert "2 configurations on the front" in html
+    assert "on the front" not in tuned_report_html(report())
+    assert "FRONT" not in terminal(tuned_page(report()))
+
+
+def test_less_of_something_else_than_time_is_no_speed() -> None:
+    default = TunedDefault(config=CONFIG, objective=4e6, speedup=(1.9, 2.1), better=True)
+    found = tuned_page(report(objective="memory", unit="B", default=default))
+    assert "speed" not in found.headline

@@ -27,10 +27,14 @@ class Formula:
     """A subject whose piece is asked of `Machine`."""
 
     unit, compiles = "s", False
+    objectives: tuple[str, ...] = ("time",)
 
     def __init__(self, space: Space, seconds: Callable[[Config], float], *, default: dict[str, Value] | None = None, name: str = "formula") -> None:
         self.name, self.configurations, self.default, self._seconds = name, Configurations(space), default, seconds
         self.identity = {"source": "formula"}
+
+    def aim(self, objectives: tuple[str, ...]) -> None:
+        self.objectives, self.unit = objectives, {"time": "s", "memory": "B", "energy": "J"}[objectives[0]]
 
     def piece(self, config: Config, best: float | None) -> Piece | Attempt:
         return Piece("support.tuned:run", {"config": dict(config), "seconds": self._seconds(config)})

@@ -4,11 +4,12 @@ A runner is an entry point of group `ridgeline.runners`. Which configurations ar
 """
 
 from .attempts import Attempt, Phase, attempt, build, failed
-from .base import Argument, BuildFailed, Check, Environment, Job, Kernel, RunFailed, Runner, filled
+from .base import Argument, BuildFailed, Check, Environment, Job, Kernel, OwnMemory, RunFailed, Runner, filled
+from .beside import METRICS, counter_of
 from .compiled import Built, CompileCache
 from .registry import Broken, find, ready, registry
 
 __all__ = [
-    "Argument", "Attempt", "Broken", "BuildFailed", "Built", "Check", "CompileCache", "Environment", "Job", "Kernel", "Phase", "RunFailed", "Runner",
-    "attempt", "build", "failed", "filled", "find", "ready", "registry",
+    "METRICS", "Argument", "Attempt", "Broken", "BuildFailed", "Built", "Check", "CompileCache", "Environment", "Job", "Kernel", "OwnMemory", "Phase",
+    "RunFailed", "Runner", "attempt", "build", "counter_of", "failed", "filled", "find", "ready", "registry",
 ]  # fmt: skip

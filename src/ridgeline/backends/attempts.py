@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from ridgeline.machine import ProcessEnded, cpu_limit_reached, in_worker
 from ridgeline.machine.control import CacheEmptier
 
 from .base import BuildFailed, Job, Kernel, RunFailed, Runner
+from .beside import Beside
 from .checking import what_is_wrong
 from .compiled import CompileCache
 from .registry import ready
@@ -33,6 +35,8 @@ __all__ = ["Attempt", "Phase", "attempt", "build", "failed"]
 Phase = Literal["build", "load", "run", "timing"]
 #: The most characters of a compiler's or kernel's text that are kept: mostly its end, and its beginning, where a compiler's first error stands.
 _HEAD, _TAIL = 1000, 3000
+#: What the tests for steady runs load where they are not sure at once: up to 15 MiB that are not the kernel's.
+_LOADED_LATE = ("numpy.random", "scipy.special")
 _OUT_OF_MEMORY = ("bad_alloc", "out of memory", "cannot allocate memory", "memoryerror", "memory exhausted")
 
 
@@ -42,13 +46,15 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Args:
         runs: seconds of each timed run, shape (n,); empty where it failed. The first run and those of the warm-up are not among them, except the
             one after which a slow configuration was given up.
-        text: of a failure; else what had to be mended in the compile cache.
+        metrics: what else was asked for, as in `core.Trial`; what could not be measured is not there, and `text` says why.
+        text: of a failure; else what had to be mended in the compile cache, and what could not be measured.
         flags: `given-up`, `throttled`, `disturbed` (at least one run).
         disturbed: indices of runs that something outside of the process held up, by the counters that `bench` goes by.
         new_worker: whether the process may have been damaged (what is wrong may be written anywhere), so that the next attempt wants a new one.
     """
 
     runs: tuple[float, ...] = ()
+    metrics: dict[str, float] = {}
     failure: Failure | None = None
     text: str = ""
     build_s: float = 0.0
@@ -87,6 +93,7 @@ def attempt(
     build_limit_s: float | None = None,
     run_limit_s: float | None = None,
     flush: bool = True,
+    beside: Collection[str] = (),
     report: Callable[[Any], None] | None = None,
     runner: Runner | None = None,
 ) -> Attempt:
@@ -100,6 +107,7 @@ def attempt(
         build_limit_s, run_limit_s: seconds for building and loading, and for one run, after which the worker ends by SIGALRM, whatever native code
             is doing; none if null, and none outside of a worker.
         flush: whether the CPU's caches are emptied first, so that nothing is left of the configuration before.
+        beside: what is measured beside the time, of `beside.METRICS`.
         report: told each `Phase` as it begins, so that the parent of a process that ended knows where it was.
         runner: that of the job's name if null.
 
@@ -112,6 +120,7 @@ def attempt(
             with state.phase("build", build_limit_s):
                 built = stack.enter_context(CompileCache(cache or None).held(state.runner, job))
                 state.build_s, state.text = built.build_s, built.word
+            state.beside.begin(_own_memory)
             started = time.perf_counter()
             with state.phase("load", build_limit_s):
                 kernel = state.runner.load(job, built.files)
@@ -122,7 +131,8 @@ def attempt(
                 _flush()
             state.timed = _measured(job, kernel, runs, least_s, None if best_s is None else slower * best_s, run_limit_s, state)
 
-    return _ending_as(go, _State(runner or ready(job.runner), report))
+    made = runner or ready(job.runner)
+    return _ending_as(go, _State(made, report, Beside(beside, made.device_of(job)) if beside else None))
 
 
 def failed(error: RidgelineError, *, spent_s: float = 0.0, phase: str = "") -> Attempt:
@@ -161,8 +171,8 @@ def _how(error: ProcessEnded) -> Failure:
 class _State:
     """How far an attempt has come."""
 
-    def __init__(self, runner: Runner, report: Callable[[Any], None] | None) -> None:
-        self.runner, self._report = runner, report
+    def __init__(self, runner: Runner, report: Callable[[Any], None] | None, beside: Beside | None = None) -> None:
+        self.runner, self._report, self.beside = runner, report, beside or Beside(())
         self.at: Phase = "build"
         self.build_s, self.text = 0.0, ""
         self.timed: Timed | None = None
@@ -189,6 +199,30 @@ def _alarm(limit_s: float | None) -> None:
         signal.setitimer(signal.ITIMER_REAL, limit_s or 0.0)
 
 
+def _own_memory() -> None:
+    """Have what an attempt itself holds: its buffer, and all that is loaded where it is first needed."""
+    _flush()
+    timed(_Idle(), 1, first_s=0.0)
+    for name in _LOADED_LATE:
+        importlib.import_module(name)
+
+
+class _Idle:
+    """A kernel that does nothing."""
+
+    def run(self) -> float | None:
+        return None
+
+    def outputs(self) -> dict[str, Any]:
+        return {}
+
+    def reset(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
+
+
 def _flush() -> None:
     # Where there is no memory for it, what is left in the caches is no reason to fail.
     with contextlib.suppress(UsageError, MemoryError):
@@ -209,13 +243,15 @@ def _measured(job: Job, kernel: Kernel, runs: int, least_s: float, slow_s: float
     with state.phase("run", limit_s):
         kernel.reset()
         first_s, slow = first_run_s(kernel, slow_s)
-        _check(job, kernel, "")
+        with state.beside.aside():
+            _check(job, kernel, "")
     if slow:
         return Timed((first_s,), (), throttled=False, given_up=True)
     with state.phase("timing", limit_s):
         limited = functools.partial(_limited, limit_s)
         taken = timed(kernel, runs, first_s=first_s, slow_s=slow_s, least_s=least_s, within=limited)
         if not taken.given_up:
+            state.beside.end(kernel, min(taken.runs), limited)
             _alarm(limit_s)
             kernel.reset()
             kernel.run()
@@ -251,7 +287,8 @@ def _ending_as(go: Callable[[_State], None], state: _State) -> Attempt:
     seen = {"given-up": taken.given_up, "throttled": taken.throttled, "disturbed": bool(taken.disturbed)}
     return Attempt(
         runs=taken.runs,
-        text=state.text,
+        metrics=state.beside.metrics,
+        text="; ".join(filter(None, (state.text, *state.beside.words))),
         build_s=state.build_s,
         spent_s=spent_s,
         flags=tuple(flag for flag, there in seen.items() if there),

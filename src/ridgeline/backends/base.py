@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core.space import Value
 
-__all__ = ["Argument", "BuildFailed", "Check", "Environment", "Job", "Kernel", "RunFailed", "Runner", "filled"]
+__all__ = ["Argument", "BuildFailed", "Check", "Environment", "Job", "Kernel", "OwnMemory", "RunFailed", "Runner", "filled"]
 
 Array = NDArray[Any]
 
@@ -121,6 +121,17 @@ class Kernel(Protocol):
         """Give everything back; nothing of it is used again."""
 
 
+class OwnMemory(Protocol):
+    """A kernel that runs in processes of its own, whose memory it sees; beside what `Kernel` says."""
+
+    def memory_of_run(self) -> float:
+        """Run once more, and bytes that one of its processes has held at most; 0 where that was not seen.
+
+        Raises:
+            RunFailed: it says that it failed.
+        """
+
+
 class Runner:
     """Base of a runner. Register the class in group `ridgeline.runners`, named as `name`; it is made without arguments.
 
@@ -151,6 +162,10 @@ class Runner:
             options: of the runner, those that say which device.
         """
         return {}
+
+    def device_of(self, job: Job) -> Literal["cpu", "gpu"]:
+        """Where it runs: whose energy is counted, and whether memory of the process is that of the kernel."""
+        return "cpu"
 
     def environment(self, job: Job) -> Environment:
         """The process that it needs, asked in the parent; any by default."""

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import RidgelineError, UsageError
 from ridgeline.core.units import parse
-from ridgeline.machine import last_words, signal_name
+from ridgeline.machine import last_words, most_resident_of, signal_name
 
 from .base import Job, Kernel, RunFailed, Runner
 from .digests import digest_of_sources, inputs_of, options_of
@@ -119,13 +119,13 @@ class _Process:
     def run(self) -> float | None:
         with tempfile.TemporaryFile() as printed:
             before = time.perf_counter()
-            status = self._status(printed.fileno())
+            self._ended(printed, subprocess.Popen.wait)
             wall_s = time.perf_counter() - before
-            if status < 0:
-                raise RunFailed(f"it was ended by {signal_name(-status)}{_last(_end(printed))}", crashed=True)
-            if status not in self._success:
-                raise RunFailed(f"it ended with exit code {status}{_last(_end(printed))}")
             return wall_s if self._time is None else self._printed_s(_end(printed))
+
+    def memory_of_run(self) -> float:
+        with tempfile.TemporaryFile() as printed:
+            return float(self._ended(printed, most_resident_of))
 
     def outputs(self) -> Mapping[str, Array]:
         found = {}
@@ -142,7 +142,17 @@ class _Process:
     def close(self) -> None:
         return
 
-    def _status(self, output: int) -> int:
+    def _ended(self, printed: Any, waited: Callable[[subprocess.Popen[bytes]], int]) -> int:
+        """Start it and wait; what waiting returns."""
+        process, found = self._waited(printed.fileno(), waited)
+        status = process.returncode
+        if status < 0:
+            raise RunFailed(f"it was ended by {signal_name(-status)}{_last(_end(printed))}", crashed=True)
+        if status not in self._success:
+            raise RunFailed(f"it ended with exit code {status}{_last(_end(printed))}")
+        return found
+
+    def _waited(self, output: int, waited: Callable[[subprocess.Popen[bytes]], int]) -> tuple[subprocess.Popen[bytes], int]:
         # In the group of this process, so that it ends with it.
         environment = {**os.environ, **self._line.environment}
         try:
@@ -152,7 +162,7 @@ class _Process:
         except OSError as error:
             raise RunFailed(f"it does not start: {error}") from error
         try:
-            return process.wait()
+            return process, waited(process)
         except BaseException:
             process.kill()
             process.wait()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -64,6 +64,10 @@ class Cuda(Runner):
             return "" if _cupy().cuda.runtime.getDeviceCount() else "no CUDA device"
         except Exception as error:  # no driver, or one that does not fit
             return f"no CUDA device ({' '.join(str(error).split())})"
+
+    def device_of(self, job: Job) -> Literal["cpu", "gpu"]:
+        """A GPU."""
+        return "gpu"
 
     def identity(self, job: Job) -> dict[str, str]:
         """Sources with what they include, compiler, device and driver."""

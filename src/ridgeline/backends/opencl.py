@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,10 @@ class OpenCl(Runner):
             return "" if _cl().get_platforms() else f"no OpenCL platform: {_EXTRA}"
         except Exception as error:  # a broken installation, or a loader without a platform
             return f"no OpenCL platform ({' '.join(str(error).split())}): {_EXTRA}"
+
+    def device_of(self, job: Job) -> Literal["cpu", "gpu"]:
+        """As the device says."""
+        return "cpu" if _device(job.options).type & _cl().device_type.CPU else "gpu"
 
     def identity(self, job: Job) -> dict[str, str]:
         """Sources with what they include, the package, device and driver."""

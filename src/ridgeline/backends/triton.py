@@ -10,7 +10,7 @@ import importlib.util
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -57,6 +57,10 @@ class Triton(Runner):
         if absent:
             return f"the package {absent[0]} is not installed: {_HELP}"
         return "" if _package("torch").cuda.is_available() else "torch sees no GPU"
+
+    def device_of(self, job: Job) -> Literal["cpu", "gpu"]:
+        """A GPU."""
+        return "gpu"
 
     def identity(self, job: Job) -> dict[str, str]:
         """The file with the modules beside it, packages, device and driver."""

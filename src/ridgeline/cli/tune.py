@@ -36,6 +36,7 @@ _OF_BEST, _OF_TRIALS = ("json", "header", "python"), ("t4", "cache")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--trials", type=click.IntRange(1, 10_000_000), help="Different configurations that are tried. [default: the SPEC's, else 200]")
 @click.option("--time", "time_text", metavar="TIME", help="How long it may take in all, such as 10min. [default: the SPEC's, else no limit]")
+@click.option("--objective", metavar="NAMES", help="Made small: time, memory, energy, several with commas. [default: the SPEC's, else time]")
 @click.option("--strategy", metavar="NAME", help="The search: guided, random, latin, … [default: the SPEC's, else guided]")
 @click.option("--strategy-option", "strategy_options", metavar="NAME=VALUE", multiple=True, help="An option of the search; repeatable.")
 @click.option(
@@ -111,10 +112,10 @@ def _tuned(target: str | None, given: dict[str, Any], line: str, runs: list[Run]
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
         try:
             return flow(
-                subject, record=given["record"], resume=given["resume"], strategy=given["strategy"], trials=given["trials"], time_s=time_s,
-                options=_options(given["strategy_options"]), priors=given["priors"], seed=given["seed"], workers=given["workers"],
-                precisions=given["lower_precision"], device=given["device"], runs=given["runs"], notebook=notebook, report=report,
-                command=line, run_to=runs.append,
+                subject, record=given["record"], resume=given["resume"], strategy=given["strategy"], objectives=given["objective"],
+                options=_options(given["strategy_options"]), priors=given["priors"], trials=given["trials"], time_s=time_s,
+                seed=given["seed"], workers=given["workers"], precisions=given["lower_precision"], device=given["device"], runs=given["runs"],
+                notebook=notebook, report=report, command=line, run_to=runs.append,
             )  # fmt: skip
         except KeyboardInterrupt as error:
             if given["record"] and os.path.isfile(given["record"]):

@@ -105,12 +105,14 @@ if TYPE_CHECKING:
     from .trials import ChangeTrial, OutputCheck, Untried
     from .tuned import (
         CurvePoint,
+        FrontPoint,
         Importance,
         ImportanceTable,
         ModelFit,
         RooflineLeft,
         TunedBest,
         TunedDefault,
+        TunedFront,
         TunedPrior,
         TunedReplay,
         TunedSpace,
@@ -190,7 +192,8 @@ _HOMES = {
         "PartitionSummary RunnerUp Shrink StageSummary Tried WallShares Where"
     ),
     "tuned": (
-        "CurvePoint Importance ImportanceTable ModelFit RooflineLeft TuneReport TunedBest TunedDefault TunedPrior TunedReplay TunedSpace TunedTie"
+        "CurvePoint FrontPoint Importance ImportanceTable ModelFit RooflineLeft TuneReport TunedBest TunedDefault TunedFront TunedPrior TunedReplay "
+        "TunedSpace TunedTie"
     ),
     "waits": "Wait WaitTable",
 }
@@ -199,14 +202,14 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "AgainstExpected", "BackendUnavailable", "Basis", "BenchReport",
-    "Benchmark", "Better", "Blobs", "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution",
-    "Ceiling", "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "CoreToCore",
-    "Cost", "CounterTrack", "Counters", "CriticalPath", "CurvePoint", "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine",
+    "DEVICE_WORK", "DTYPE_BYTES", "EVENT_KINDS", "LINK_KINDS", "Action", "AgainstExpected", "BackendUnavailable", "Basis", "BenchReport", "Benchmark",
+    "Better", "Blobs", "Bottleneck", "Bound", "BoundaryCost", "Budget", "BudgetReport", "BudgetState", "BufferUse", "Caution", "Ceiling",
+    "ChangeTrial", "ChangedKey", "ClockState", "ColdStart", "Column", "Comparison", "ComparisonSet", "Contribution", "CoreToCore", "Cost",
+    "CounterTrack", "Counters", "CriticalPath", "CurvePoint", "Device", "DeviceUse", "Diagnosis", "DispatchFit", "DoctorReport", "Engine",
     "ErrorGroup", "ErrorSummary", "Evaluate", "EventCount", "Evidence", "Excluded", "ExpectedOperator", "ExpectedSummary", "ExpectedTable",
-    "Experiment", "Explanation", "Facts", "Failure", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "Gap", "GateCheck", "GateReport",
-    "GateVerdict", "Graph", "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport", "HotSpot",
-    "HotSpots", "Importance", "ImportanceTable", "InputLatency", "IterationReport", "KernelCounts", "KernelParameters", "KernelProblem",
+    "Experiment", "Explanation", "Facts", "Failure", "Figure", "Finding", "Frame", "FrameChange", "FrameUse", "FrontPoint", "Gap", "GateCheck",
+    "GateReport", "GateVerdict", "Graph", "GroundTruth", "Growth", "HistoryChange", "HistoryEntry", "HistoryLine", "HistoryPoint", "HistoryReport",
+    "HotSpot", "HotSpots", "Importance", "ImportanceTable", "InputLatency", "IterationReport", "KernelCounts", "KernelParameters", "KernelProblem",
     "KernelTable", "LaneUse", "Lanes", "LatencyTable", "LeftOut", "LevelRecord", "LevelSummary", "Link", "Links", "MacArray", "Machine", "Marks",
     "MeasuredOn", "MemoryBlobs", "MemoryLevel", "Mode", "ModelFit", "Need", "Neighbour", "NotComparable", "Op", "OpTable", "OperatorList",
     "OperatorPrediction", "OperatorRow", "OperatorSummary", "OperatorUse", "OutOfRange", "OutputCheck", "Overhead", "OverheadSummary", "Parameter",
@@ -217,8 +220,7 @@ __all__ = [
     "RidgelineError", "RooflineLeft", "Run", "RunnerUp", "Samples", "Selected", "Selection", "Sensitivity", "Sentinels", "SerialPair", "Series",
     "SeriesSet", "Setting", "Shrink", "SideSummary", "Site", "Space", "Sparsity", "Stacks", "Stage", "StageLine", "StageSummary", "StageTable",
     "Steadiness", "System", "SystemState", "TailComparison", "TailReport", "TargetFailed", "TargetInfo", "Tensor", "Timeline", "TimelineDifference",
-    "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "TuneReport", "TunedBest", "TunedDefault", "TunedPrior",
-    "TunedReplay", "TunedSpace", "TunedTie",
-    "Units", "Unstable", "Untried", "UsageError", "ValidationReport", "Verdict", "Wait", "WaitTable", "WallShares", "WallSplit", "WhatIf", "Where",
-    "Workload", "WorstCase", "parse_budget", "product", "quotient", "total",
+    "TraceFinding", "TraceOverhead", "Track", "Trial", "Tried", "TripCount", "TuneReport", "TunedBest", "TunedDefault", "TunedFront", "TunedPrior",
+    "TunedReplay", "TunedSpace", "TunedTie", "Units", "Unstable", "Untried", "UsageError", "ValidationReport", "Verdict", "Wait", "WaitTable",
+    "WallShares", "WallSplit", "WhatIf", "Where", "Workload", "WorstCase", "parse_budget", "product", "quotient", "total",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from .space import Parameter, Value
 
 __all__ = [
     "CurvePoint",
+    "FrontPoint",
     "Importance",
     "ImportanceTable",
     "ModelFit",
@@ -18,6 +19,7 @@ __all__ = [
     "TuneReport",
     "TunedBest",
     "TunedDefault",
+    "TunedFront",
     "TunedPrior",
     "TunedReplay",
     "TunedSpace",
@@ -83,6 +85,42 @@ class TunedDefault(msgspec.Struct, frozen=True, kw_only=True):
     objective: float
     speedup: tuple[float, float] | None = None
     better: bool = False
+
+
+class FrontPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A configuration that none of those tried beats in every objective.
+
+    Args:
+        config: name → value; values: of each objective, the median of its runs; intervals: of each [lo, hi], smallest and largest of few runs.
+        runs: that these rest on, those of the search left out where there are three others.
+        untold: places in `TunedFront.points` of those that may beat it, as far as the intervals tell.
+    """
+
+    config: dict[str, Value]
+    values: tuple[float, ...]
+    intervals: tuple[tuple[float, float], ...]
+    runs: int = 1
+    untold: tuple[int, ...] = ()
+
+
+class TunedFront(msgspec.Struct, frozen=True, kw_only=True):
+    """What several objectives leave to choose from: every other configuration that was tried is as high or higher in all of them.
+
+    Args:
+        objectives: names, the one that decides about the best first; units: of each.
+        points: from the lowest of the first objective on.
+        ideal, reference: the lowest and the highest of each objective among all that were tried.
+        hypervolume: share of the box between these, in logarithms, that the points dominate, 0 to 1.
+        measured: configurations that ran and have all objectives.
+    """
+
+    objectives: tuple[str, ...]
+    units: tuple[str, ...]
+    points: tuple[FrontPoint, ...]
+    ideal: tuple[float, ...]
+    reference: tuple[float, ...]
+    hypervolume: float
+    measured: int
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,7 +235,8 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         unique_evaluations: different configurations that were tried, failed ones as well.
         search_s: wall seconds of all, with the sessions before; overhead_s: of these, what was not spent in trials.
         resumed_from: the record that was gone on with; null where none was.
-        objective: what is made small; unit: of it.
+        objective: what is made small, of several the first; unit: of it; objectives: all of them.
+        front: what several objectives leave to choose from; null with one.
         strategy, seed: of the search; machine: where, fingerprint: what of it decides about times.
         shape: name → value of what it was tuned for, such as the sizes of the problem.
         stopped: why the search came to its end: `trials`, `time`, `space` (all was tried) or `interrupted`.
@@ -222,6 +261,8 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     resumed_from: str | None
     objective: str = "time"
     unit: str = "s"
+    objectives: tuple[str, ...] = ("time",)
+    front: TunedFront | None = None
     strategy: str = ""
     seed: int = 0
     machine: str = ""

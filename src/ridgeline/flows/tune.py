@@ -22,11 +22,13 @@ from ridgeline.device import find
 from ridgeline.machine import Limits, Workers, commit_of, read_machine, software_versions
 from ridgeline.tuning.search import DEFAULT
 from ridgeline.tuning.search import strategy as search_of
+from ridgeline.tuning.search.several import Several
 
 from .tuning.beginning import beginning
 from .tuning.budget import Budget
 from .tuning.concluding import concluded
 from .tuning.loop import Builders, Loop
+from .tuning.objectives import TIME, objectives_of
 from .tuning.record import Head, Record
 from .tuning.replay import Nobody, Replay, replay_of
 from .tuning.subjects import Subject
@@ -54,6 +56,7 @@ def tune(
     strategy: str | None = None,
     options: Mapping[str, Any] | None = None,
     priors: Sequence[str] = (),
+    objectives: str | Sequence[str] | None = None,
     trials: int | None = None,
     time_s: float | None = None,
     seed: int | None = None,
@@ -77,6 +80,8 @@ def tune(
         resume: go on with the trials of the record.
         priors: recordings of the same kernel from elsewhere, from which the search begins: records, caches of Kernel Tuner, T4 results.
         strategy, options: of the search, the options on top of those that the SPEC gives for it.
+        objectives: what is made small, of `time`, `memory` and `energy`, up to all three, the one that decides about the best first; null for what
+            the SPEC says, else time.
         trials: different configurations; time_s: wall seconds in all; seed: null for what the SPEC says, as strategy is, else the default search, 200
             trials (where no time is given) and 0.
         workers: that compile at once; measured is one after the other.
@@ -102,6 +107,9 @@ def tune(
         if ready.replayed is not None and record is not None:
             remedy = "leave --record out, or write the trials with --export t4"
             raise UsageError("a record of what is measured", found=f"a replay of {ready.file}", remedy=remedy)
+        wanted = objectives_of(objectives if objectives is not None else ready.objective)
+        if wanted != TIME:
+            ready.subject.aim(wanted)
         limits = Limits(wall_s=2 * ready.build_s + _RUNS_OF_ATTEMPT * ready.run_s + _ASIDE_S, memory_bytes=ready.memory_bytes)
         budget_given = trials is not None or time_s is not None
         with contextlib.ExitStack() as stack:
@@ -189,17 +197,28 @@ def tune_subject(
     say, machine, software = report or _nothing, read_machine(), software_versions()
     head = Head(
         name=subject.name, space=subject.configurations.space, identity=subject.identity, software=software, machine=machine.description,
-        fingerprint=machine.fingerprint, unit=subject.unit, started=datetime.now(UTC).isoformat(timespec="seconds"),
+        fingerprint=machine.fingerprint, unit=subject.unit, objectives=subject.objectives,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
-    begun = beginning(subject, strategy, priors, seed, say, ready.guess_of if ready is not None else None)
+    if priors and subject.objectives != TIME:
+        raise UsageError("time alone as objective beside recordings", found=", ".join(subject.objectives), remedy="leave --prior or --objective out")
+    guess_of = ready.guess_of if ready is not None and subject.objectives == TIME else None
+    begun = beginning(subject, strategy, priors, seed, say, guess_of)
     with Record(record, head, resume=resume) as opened:
         for remark in opened.remarks:
             say(f"warning: {remark}", None)
         budget = Budget(trials, time_s, sum(trial.spent_s for trial in opened.trials), started)
         search = search_of(strategy, subject.configurations, seed, **(options or {}), **begun.options)
-        loop = Loop(subject, search, opened, executor, budget, say, builders=builders, seed=seed)
+        several = len(subject.objectives) > 1
+        asked = Several(search, len(subject.objectives), seed) if several else search
+        loop = Loop(subject, asked, opened, executor, budget, say, builders=builders, seed=seed)
         loop.search()
+        if several:
+            loop.front()
         standing, configs = loop.finals()
+        if several:
+            # What the finals have moved onto it.
+            loop.front(part=1.0)
         found = concluded(loop, standing, configs, strategy=strategy, seed=seed, machine=machine.description, software=software)
         found = msgspec.structs.replace(
             found, record=record if kept else None, fingerprint=machine.fingerprint,
@@ -218,7 +237,7 @@ def tune_subject(
 
 
 def _left(found: TuneReport, ready: Ready | None, say: Report) -> RooflineLeft | None:
-    if ready is None or ready.left_of is None or found.best is None or found.stopped == "interrupted":
+    if ready is None or ready.left_of is None or found.best is None or found.objective != "time" or found.stopped == "interrupted":
         return None
     try:
         return ready.left_of(found.best.config, found.best.objective, say)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from ridgeline.core import ImportanceTable, ModelFit, TunedBest, TunedPrior, TuneReport
+from ridgeline.core import ImportanceTable, ModelFit, TunedBest, TunedFront, TunedPrior, TuneReport
 from ridgeline.core.space import Value
 from ridgeline.core.units import format_quantity, format_share, format_speedup
 
@@ -37,6 +37,8 @@ __all__ = ["config_text", "tuned_page", "value_text"]
 
 #: Lines of the table of importance, and points of the curve.
 _MOST_SHARES, _MOST_POINTS = 16, 12
+#: Lines of the front, and others that one of them may be beaten by.
+_MOST_FRONT, _MOST_UNTOLD = 40, 4
 _VERDICTS = {
     "won": "no other one that was tried is better",
     "tie": "some that were tried may be a little better, by less than 1 %",
@@ -49,6 +51,8 @@ def tuned_page(report: TuneReport) -> Page:
     """What a tuning found."""
     search = (Pairs(rows=_searched(report)), *_priors(report), *_curve(report))
     sections = [Section(title="Best", blocks=_of_best(report)), Section(title="Search", blocks=search)]
+    if report.front is not None:
+        sections.insert(1, Section(title="Front", blocks=_front(report, report.front)))
     sections.append(Section(title="Importance", blocks=_importance(report.importance)))
     if report.failures:
         sections.append(Section(title="Failures", blocks=(_failures(report),)))
@@ -75,6 +79,13 @@ def _headline(report: TuneReport) -> str:
 
 
 def _found(report: TuneReport) -> str:
+    found, front = _headline_of_best(report), report.front
+    if front is None or len(front.points) < 2:
+        return found
+    return f"{found}; {len(front.points)} to choose from between {' and '.join(front.objectives)}"
+
+
+def _headline_of_best(report: TuneReport) -> str:
     best = report.best
     if best is None:
         return f"{report.target}: nothing ran of {report.unique_evaluations} configurations that were tried"
@@ -86,6 +97,8 @@ def _found(report: TuneReport) -> str:
     if not report.default.better:
         return f"{report.target}: no better setting than the default was found ({report.unique_evaluations} were tried)"
     assert report.default.speedup is not None
+    if report.objective != "time":
+        return f"{found}, the default's divided by {format_speedup(*report.default.speedup)}; {_sure(best)}"
     return f"{found}, {format_speedup(*report.default.speedup)} the default's speed; {_sure(best)}"
 
 
@@ -174,6 +187,37 @@ def _ties(report: TuneReport, best: TunedBest) -> tuple[Block, ...]:
 def _difference(config: dict[str, Value], other: dict[str, Value]) -> str:
     parts = [f"{name} = {value_text(value)}" for name, value in config.items() if name not in other or other[name] != value]
     return ", ".join([*parts, *(f"no {name}" for name in other if name not in config)])
+
+
+def _front(report: TuneReport, front: TunedFront) -> tuple[Block, ...]:
+    columns = (
+        Column(title="", right=True),
+        Column(title="configuration", flexible=True, weight=20, lines=2),
+        *(Column(title=name, right=True) for name in front.objectives),
+        Column(title="runs", right=True),
+        Column(title="may be beaten by"),
+    )
+    points = front.points if len(front.points) <= _MOST_FRONT else front.points[:: -(-len(front.points) // _MOST_FRONT)]
+    first = report.best.config if report.best is not None else {}
+    rows = tuple(
+        (
+            count(front.points.index(point) + 1),
+            words(_difference(point.config, first) or "the best"),
+            *(number(value, unit, interval) for value, unit, interval in zip(point.values, front.units, point.intervals, strict=True)),
+            count(point.runs),
+            words(", ".join(str(place + 1) for place in point.untold[:_MOST_UNTOLD]) or "none"),
+        )
+        for point in points
+    )
+    left_out = len(front.points) - len(points)
+    text = (
+        f"Of {front.measured} configurations that have all of {', '.join(front.objectives)}, every other one is as high or higher in all of them "
+        f"than one of these {len(front.points)}. They dominate {format_share(front.hypervolume)} of the box from the lowest to the highest of each, "
+        "in logarithms."
+    )
+    note = f"{left_out} more are in the JSON" if left_out else ""
+    caption = "none of those tried beats these, by what is different from the best"
+    return (Table(caption=caption, columns=columns, rows=rows, note=note), Paragraph(text=text))
 
 
 def _searched(report: TuneReport) -> tuple[Pair, ...]:

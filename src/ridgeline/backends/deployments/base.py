@@ -146,7 +146,7 @@ class Deployment(Runner):
             applied = self.apply(prepared, changes, job.values)
             if isinstance(prepared.flavour, ProcessFlavour):
                 applied.restore = _nothing
-            kernel = _Kernel(applied, job.arguments, prepared.close)
+            kernel = _kernel(applied, job.arguments, prepared)
             kernel.run()
         except NotComparable as error:
             raise BuildFailed(str(error), invalid=True) from error
@@ -193,6 +193,23 @@ class _Kernel:
         self.reset()
         self._call = self._synchronise = None  # type: ignore[assignment]
         self._close()
+
+
+class _ProcessKernel(_Kernel):
+    """One process of a deployment, which its watching sees from outside."""
+
+    def __init__(self, applied: Applied, outputs: tuple[Argument, ...], prepared: Prepared) -> None:
+        super().__init__(applied, outputs, prepared.close)
+        self._samples = prepared.flavour.samples if isinstance(prepared.flavour, ProcessFlavour) else []
+
+    def memory_of_run(self) -> float:
+        self.run()
+        return float(self._samples[-1].max_rss_bytes or 0) if self._samples else 0.0
+
+
+def _kernel(applied: Applied, outputs: tuple[Argument, ...], prepared: Prepared) -> _Kernel:
+    process = isinstance(prepared.flavour, ProcessFlavour)
+    return _ProcessKernel(applied, outputs, prepared) if process else _Kernel(applied, outputs, prepared.close)
 
 
 def deployment_of(kind: str) -> Deployment:

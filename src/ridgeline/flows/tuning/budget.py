@@ -59,7 +59,11 @@ class Budget:
     @property
     def raced(self) -> bool:
         """Whether what is left is to hold the best against the default."""
-        return self.time_s is not None and self.spent_s >= (1.0 - _BESIDE * _FINALS) * self.time_s
+        return self.past(1.0 - _BESIDE * _FINALS)
+
+    def past(self, part: float) -> bool:
+        """Whether this part of the time is over."""
+        return self.time_s is not None and self.spent_s >= part * self.time_s
 
     def progress(self, tried: int, now: int) -> tuple[float, float | None]:
         """(part of the search that is done, seconds that are left of it); the second null before anything can be said.

@@ -25,6 +25,7 @@ from ridgeline.tuning.space.parameters import domains_of, read_constraints
 
 from .kinds import of_their_kinds, plain
 from .limits import DEVICE_LIMITS
+from .objectives import objectives_of
 from .resolve import absolute, with_values
 from .spec import SpecArgument, SpecCheck, SpecKernel, TuningSpec, size_options
 
@@ -281,6 +282,7 @@ def _search(spec: TuningSpec, where: str) -> None:
     _above_zero(search.time_s, f"time of [search] of {where}")
     if not isinstance(search.seed, int) or search.seed < 0:
         raise UsageError("a seed of 0 or more", found=f"{search.seed!r:.60} of [search] of {where}", remedy="change it")
+    objectives_of(search.objective)
     plain(search.options, f"options of [search] of {where}")
 
 

@@ -17,6 +17,7 @@ from ridgeline.core import (
     Trial,
     TunedBest,
     TunedDefault,
+    TunedFront,
     TunedSpace,
     TunedTie,
     TuneReport,
@@ -26,8 +27,10 @@ from ridgeline.stats import paired_ratio, ratio_of_medians
 from ridgeline.tuning.finals import Standing
 from ridgeline.tuning.importance import importance
 
-from .known import FINAL, LOOK, Known, failures
+from .known import FINAL, FRONT, LOOK, Known, failures
 from .loop import LEAST_PAIRS, Loop
+from .objectives import OBJECTIVES
+from .several import LEAST_RUNS, front_of, units_of
 from .subjects import key_of
 
 __all__ = ["concluded"]
@@ -49,6 +52,7 @@ def concluded(
     best, space = _best(standing, configs, known), subject.configurations
     trials, now = known.trials, known.trials[record.earlier :]
     tried = {key_of(trial.config) for trial in trials}
+    front = front_of(known, subject.objectives, units_of(subject.objectives, subject.unit)) if len(subject.objectives) > 1 else None
     return TuneReport(
         target=subject.name,
         space=TunedSpace(parameters=space.space.parameters, constraints=space.space.constraints, size=space.count),
@@ -59,7 +63,10 @@ def concluded(
         search_s=loop.budget.spent_s,
         overhead_s=max(0.0, loop.budget.now_s - sum(trial.spent_s for trial in now)),
         resumed_from=record.path if record.earlier else None,
+        objective=subject.objectives[0],
         unit=subject.unit,
+        objectives=subject.objectives,
+        front=front,
         strategy=strategy,
         seed=seed,
         machine=machine,
@@ -70,7 +77,11 @@ def concluded(
         model=loop.strategy.fit(),
         record=record.path,
         software=software,
-        warnings=(*_cautions(known, best), *(Caution(code="mended", message=text) for text in record.remarks)),
+        warnings=(
+            *_cautions(known, best),
+            *_of_objectives(known, subject.objectives, front),
+            *(Caution(code="mended", message=text) for text in record.remarks),
+        ),
     )
 
 
@@ -142,7 +153,7 @@ def _curve(known: Known) -> tuple[CurvePoint, ...]:
     tried: set[str] = set()
     lowest = math.inf
     for trial, level in zip(known.trials, known.level.logs, strict=True):
-        if {FINAL, LOOK} & set(trial.flags):
+        if {FINAL, FRONT, LOOK} & set(trial.flags):
             continue
         tried.add(key_of(trial.config))
         value = math.inf if trial.objective is None else _now(known) * trial.objective.value / math.exp(level)
@@ -172,4 +183,18 @@ def _cautions(known: Known, best: TunedBest | None) -> list[Caution]:
     if best is not None and best.verdict == "open":
         message = "the runs or the time did not suffice to tell the likely best apart"
         found.append(Caution(code="too-few-samples", message=message, effect="another configuration that was tried may be better"))
+    return found
+
+
+def _of_objectives(known: Known, objectives: Sequence[str], front: TunedFront | None) -> list[Caution]:
+    found, metrics = [], [OBJECTIVES[name].metric for name in objectives[1:]]
+    ran = [trial for trial in known.trials if trial.failure is None]
+    without = [trial for trial in ran if trial.objective is None or any(metric not in trial.metrics for metric in metrics)]
+    if without:
+        message = f"{len(without)} of {len(ran)} trials ran without all of {', '.join(objectives)}: {without[-1].text or 'it was not measured'}"
+        found.append(Caution(code="unmeasured", message=message, effect="they are on no front and never the best in what they lack"))
+    few = 0 if front is None else sum(point.runs < LEAST_RUNS for point in front.points)
+    if few:
+        message = f"{few} configurations of the front rest on fewer than {LEAST_RUNS} runs"
+        found.append(Caution(code="too-few-samples", message=message, effect="they may be there by luck"))
     return found

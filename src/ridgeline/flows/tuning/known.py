@@ -13,11 +13,11 @@ from ridgeline.tuning.levels import Level
 
 from .subjects import key_of
 
-__all__ = ["FINAL", "LOOK", "Known", "failures"]
+__all__ = ["FINAL", "FRONT", "LOOK", "Known", "failures"]
 
 Config = dict[str, Value]
-#: Flags of trials that the search did not ask for: of the finals, and of a look at the device.
-FINAL, LOOK = "final", "look"
+#: Flags of trials that the search did not ask for: of the finals, of the front run again, and of a look at the device.
+FINAL, FRONT, LOOK = "final", "front", "look"
 
 
 class Known:
@@ -44,7 +44,7 @@ class Known:
         self.trials.append(trial)
         self.configs.setdefault(key, trial.config)
         value = math.nan if trial.objective is None else trial.objective.value
-        if FINAL not in trial.flags:
+        if not {FINAL, FRONT} & set(trial.flags):
             self.level.add(key, value, look=LOOK in trial.flags)
         else:
             # What rounds of the finals have in common is taken off there.

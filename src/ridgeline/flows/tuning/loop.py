@@ -15,15 +15,18 @@ import numpy as np
 
 from ridgeline.backends import Attempt
 from ridgeline.core import Trial
-from ridgeline.core.executor import Executor, Piece
+from ridgeline.core.executor import Executor, Outcome, Piece
 from ridgeline.core.space import Value
 from ridgeline.core.units import format_quantity
 from ridgeline.tuning.finals import Finals, Standing
 from ridgeline.tuning.search import Strategy
+from ridgeline.tuning.search.several import Several
 
 from .budget import Budget, Stopped
-from .known import FINAL, LOOK, Known
+from .known import FINAL, FRONT, LOOK, Known
+from .objectives import vector_of
 from .record import Record
+from .several import LEAST_RUNS, front_keys, known_vectors
 from .subjects import Subject, key_of, trial_of
 
 __all__ = ["LEAST_PAIRS", "Builders", "Loop"]
@@ -38,6 +41,8 @@ _DEFAULT_ROUNDS = 9
 LEAST_PAIRS = 6
 #: Runs that the finals of a small space may take: nearly all of it may be likely to be the best.
 _LEAST_FINALS = 90
+#: Runs that the front may take for each configuration that ran, and at least; and the part of the time that is over before the finals begin.
+_FRONT_RUNS, _LEAST_FRONT, _FRONT_PART = 0.6, 60, 0.9
 
 
 class Builders(NamedTuple):
@@ -67,7 +72,7 @@ class Loop:
     """
 
     def __init__(
-        self, subject: Subject, strategy: Strategy, record: Record, executor: Executor, budget: Budget, say: Report, *,
+        self, subject: Subject, strategy: Strategy | Several, record: Record, executor: Executor, budget: Budget, say: Report, *,
         builders: Builders | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
         self.subject, self.strategy, self.record, self.budget = subject, strategy, record, budget
@@ -86,6 +91,13 @@ class Loop:
         self._tell_earlier()
 
     def _tell_earlier(self) -> None:
+        if isinstance(self.strategy, Several):
+            told = known_vectors(self.known, self.subject.objectives)
+            if told:
+                self.strategy.tell(
+                    np.array([self.subject.configurations.row(trial.config) for trial, _ in told]), np.array([each for _, each in told])
+                )
+            return
         pairs = [(key, value) for key, values in self.known.values.items() for value in values]
         if pairs:
             space = self.subject.configurations
@@ -138,7 +150,7 @@ class Loop:
         failed = set()
         for outcome in builders.run([piece for _, piece in pairs], Attempt):
             config = pairs[outcome.number][0]
-            trial = trial_of(self._number, config, outcome, self.subject.unit)
+            trial = self._trial(self._number, Wanted(config), outcome)
             if trial.failure is not None:
                 failed.add(key_of(config))
                 self._take(trial)
@@ -157,6 +169,20 @@ class Loop:
             self._looked_at, self._good, self._looks = self._good or self.known.best[0], self.known.best[0], 0
         self._since, self._looks = 0, self._looks + 1
         return self._looked_at
+
+    # ---- the front, with several objectives ----------------------------------------------------------------------------------------
+
+    def front(self, part: float = _FRONT_PART) -> None:
+        """What is on the front run again until each has runs enough, or the part of the time is over."""
+        left = max(_LEAST_FRONT, math.ceil(_FRONT_RUNS * len(self.known.configs)))
+        while left > 0 and self.interrupt is None and not self.budget.past(part):
+            runs = front_keys(self.known, self.subject.objectives)
+            few = [self.known.configs[key] for key, many in runs.items() if many < LEAST_RUNS][:left]
+            if not few:
+                return
+            left -= len(few)
+            self._say(f"front: {len(few)} of {len(runs)} configurations again", None)
+            self._go(Wanted(config, (FRONT,)) for config in few)
 
     # ---- the finals ----------------------------------------------------------------------------------------------------------------
 
@@ -207,7 +233,7 @@ class Loop:
                 self._taken.add(key_of(each.config))
                 found = self.subject.piece(each.config, None if each.flags else self._best_now())
                 if isinstance(found, Attempt):
-                    self._take(trial_of(self._number, each.config, found, self.subject.unit, each.flags))
+                    self._take(self._trial(self._number, each, found))
                 else:
                     waiting.append((self._number, each))
                     self._number += 1
@@ -216,9 +242,12 @@ class Loop:
         try:
             for outcome in self._executor.run(pieces(), Attempt):
                 number, each = waiting[outcome.number]
-                self._take(trial_of(number, each.config, outcome, self.subject.unit, each.flags))
+                self._take(self._trial(number, each, outcome))
         except KeyboardInterrupt as interrupt:
             self.interrupt, self.stopped = interrupt, "interrupted"
+
+    def _trial(self, number: int, wanted: Wanted, found: Attempt | Outcome[Attempt]) -> Trial:
+        return trial_of(number, wanted.config, found, self.subject.unit, wanted.flags, self.subject.objectives)
 
     def _best_now(self) -> float | None:
         """What the best would take at the speed that the device has now."""
@@ -229,10 +258,14 @@ class Loop:
         self.record.add(trial)
         self._number = max(self._number, trial.number + 1)
         value = self.known.add(trial)
-        if FINAL in trial.flags:
+        if {FINAL, FRONT} & set(trial.flags):
             return
         self._now, self._since = self._now + 1, self._since + (LOOK not in trial.flags)
-        self.strategy.tell(self.subject.configurations.row(trial.config)[None], np.array([value]))
+        row = self.subject.configurations.row(trial.config)[None]
+        if isinstance(self.strategy, Several):
+            self.strategy.tell(row, np.array([vector_of(trial, value, self.subject.objectives)]))
+        else:
+            self.strategy.tell(row, np.array([value]))
         tried = len(self._taken) - len(self._queue)
         part, left_s = self.budget.progress(tried, self._now)
         best = self.known.best

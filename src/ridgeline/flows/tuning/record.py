@@ -36,7 +36,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="r
         space: parameters in their order, with their values, and constraints.
         identity: what else a time depends on, by name: digests of sources, flags, toolchain, driver, device, inputs.
         software: name → version of packages that take part; machine: its name; fingerprint: what of it decides about times.
-        unit: of the objective.
+        unit: of the objective; objectives: what is made small.
         started: date and time, ISO 8601.
     """
 
@@ -47,6 +47,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="r
     machine: str = ""
     fingerprint: str = ""
     unit: str = "s"
+    objectives: tuple[str, ...] = ("time",)
     started: str = ""
 
 
@@ -61,7 +62,9 @@ class Recorded(NamedTuple):
 def differences(before: Head, now: Head) -> tuple[str, ...]:
     """What of two heads makes the times of one no times of the other, each with both values; empty where nothing does."""
     found = [*_of_space(before.space, now.space)]
-    if before.unit != now.unit:
+    if before.objectives != now.objectives:
+        found.append(_changed("objective", ", ".join(before.objectives), ", ".join(now.objectives)))
+    elif before.unit != now.unit:
         found.append(_changed("unit", before.unit, now.unit))
     if before.fingerprint != now.fingerprint:
         found.append(_changed("machine", f"{before.machine} ({before.fingerprint})", f"{now.machine} ({now.fingerprint})"))

@@ -96,12 +96,14 @@ class SpecSearch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         strategy: entry point of group `ridgeline.strategies`; options: of it.
         trials: most configurations that are tried; time_s: most seconds; null for whatever the caller has.
         seed: the same proposals for the same seed and the same times.
+        objective: what is made small, such as `time` or `time,memory`; of several the first decides what is best.
     """
 
     strategy: str = DEFAULT
     trials: int | None = None
     time_s: float | None = None
     seed: int = 0
+    objective: str = "time"
     options: dict[str, Any] = {}
 
 

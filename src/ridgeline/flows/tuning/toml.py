@@ -98,7 +98,7 @@ def spec_of_toml(text: str, where: str, folder: str) -> TuningSpec:
         parameters=tuple(_parameter(name, found, where) for name, found in top.needed("parameters", dict).items()),
         constraints=tuple(space.get("constraints", list, [])), default=dict(space.get("default", dict, {})),
         limits=_limits(top.table("limits", ("build", "run", "memory"))),
-        search=_search(top.table("search", ("strategy", "trials", "time", "seed", "options"))), folder=folder,
+        search=_search(top.table("search", ("strategy", "trials", "time", "seed", "objective", "options"))), folder=folder,
     )  # fmt: skip
     return checked(spec, where)
 
@@ -219,5 +219,5 @@ def _limits(table: _Table) -> SpecLimits:
 def _search(table: _Table) -> SpecSearch:
     return SpecSearch(
         strategy=table.get("strategy", str, DEFAULT), trials=table.get("trials", int, None), time_s=table.quantity("time", "s", "10min"),
-        seed=table.get("seed", int, 0), options=dict(table.get("options", dict, {})),
+        seed=table.get("seed", int, 0), objective=table.get("objective", str, "time"), options=dict(table.get("options", dict, {})),
     )  # fmt: skip

@@ -36,7 +36,7 @@ class Ready(NamedTuple):
     Attributes:
         subject: for the loop; memory_bytes: of a worker, no limit if null.
         build_s, run_s: seconds that a configuration may take.
-        strategy, options, trials, time_s, seed: of the search, null where nobody has said.
+        strategy, options, trials, time_s, seed, objective: of the search, null where nobody has said.
         file: that is tuned, for the record; kind: of the target.
         shape: constants, what it is tuned for; how: parameter → how a person sets it.
         left_of: (configuration, seconds, progress) → what the roofline says is left of it; null where the work or the ceilings are not known.
@@ -54,6 +54,7 @@ class Ready(NamedTuple):
     trials: int | None = None
     time_s: float | None = None
     seed: int | None = None
+    objective: str | None = None
     file: str = ""
     kind: str = "kernel"
     shape: Mapping[str, Value] = {}
@@ -120,9 +121,9 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
     search, ceilings = spec.search, _ceilings_of(spec, device)
     return Ready(
         subject=subject, build_s=limits.build_s, run_s=limits.run_s, memory_bytes=limits.memory_bytes, strategy=search.strategy,
-        options=search.options, trials=search.trials, time_s=search.time_s, seed=search.seed, file=str(spec.kernel.options.get("source", "")) if
-        spec.kernel.options else "", shape=spec.kernel.constants, left_of=_left_of(spec, ceilings),
-        guess_of=_guess_of(spec, configurations, ceilings),
+        options=search.options, trials=search.trials, time_s=search.time_s, seed=search.seed, objective=search.objective,
+        file=str(spec.kernel.options.get("source", "")) if spec.kernel.options else "", shape=spec.kernel.constants,
+        left_of=_left_of(spec, ceilings), guess_of=_guess_of(spec, configurations, ceilings),
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from .scale import Scale, linear_scale, log_scale
 from .shell import anchor, asset, contents, document, wide
 from .verdict import headline
 
-__all__ = ["curve_chart", "importance_chart", "parallel_chart", "tuned_report_html"]
+__all__ = ["curve_chart", "front_chart", "importance_chart", "parallel_chart", "tuned_report_html"]
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 760.0, 92.0, 24.0, 28.0, 48.0
 _CURVE_HEIGHT, _PARALLEL_HEIGHT, _BAR = 320.0, 380.0, 26.0
@@ -44,6 +44,7 @@ def tuned_report_html(report: TuneReport, trials: Sequence[Trial] = ()) -> str:
     """
     found = tuned_page(report)
     drawn = {
+        "Front": _figure("every configuration that ran, and the front", front_chart(report, trials)),
         "Search": join(
             (_figure("best so far", curve_chart(report, trials)), _figure("every configuration that ran", parallel_chart(report, trials)))
         ),
@@ -80,6 +81,37 @@ def curve_chart(report: TuneReport, trials: Sequence[Trial] = ()) -> Markup:
     axes = [_across(y, report.unit, _WIDTH - _RIGHT), *_below(x, _CURVE_HEIGHT - _BOTTOM)]
     names = tag("text", text("trials"), x=_WIDTH - _RIGHT, y=_CURVE_HEIGHT - 10, text_anchor="end", class_="title")
     return _svg(_CURVE_HEIGHT, summary, tag("g", *axes, names, class_="axes"), tag("g", *dots), line)
+
+
+def front_chart(report: TuneReport, trials: Sequence[Trial] = ()) -> Markup:
+    """The second objective over the first: a dot for each trial, the front as steps with its points; nothing with one objective."""
+    front = report.front
+    if front is None or not front.points:
+        return NOTHING
+    metric = {"time": "time_s", "memory": "peak_memory_bytes", "energy": "energy_j"}.get(front.objectives[1], "")
+    seen = [(trial.objective.value, trial.metrics[metric]) for trial in trials if trial.objective is not None and metric in trial.metrics]
+    seen = [(a, b) for a, b in seen if _drawable(a) and _drawable(b)]
+    corners = sorted((point.values[0], point.values[1]) for point in front.points)
+    x = _objective_scale([a for a, _ in (*seen, *corners)], _LEFT, _WIDTH - _RIGHT)
+    y = _objective_scale([b for _, b in (*seen, *corners)], _CURVE_HEIGHT - _BOTTOM, _TOP)
+    dots = [tag("circle", cx=x.clipped(a), cy=y.clipped(b), r=2.2, class_="bin", fill_opacity=0.6) for a, b in seen]
+    marks = [tag("circle", cx=x.clipped(a), cy=y.clipped(b), r=4.0, class_="bin main") for a, b in corners]
+    steps = [(x.clipped(corners[0][0]), y.clipped(corners[0][1]))]
+    for a, b in corners[1:]:
+        steps += [(x.clipped(a), steps[-1][1]), (x.clipped(a), y.clipped(b))]
+    # Three objectives have points that lie above the steps of two.
+    line = tag("polyline", points=" ".join(f"{a:.1f},{b:.1f}" for a, b in steps), class_="steps") if len(front.objectives) == 2 else NOTHING
+    at = _CURVE_HEIGHT - _BOTTOM + 20
+    below = [
+        tag("text", text(format_quantity(value, front.units[0], 3)), x=x.at(value), y=at, text_anchor="middle", class_="tick") for value in x.ticks(6)
+    ]
+    names = [
+        tag("text", text(front.objectives[0]), x=_WIDTH - _RIGHT, y=_CURVE_HEIGHT - 10, text_anchor="end", class_="title"),
+        tag("text", text(front.objectives[1]), x=_LEFT, y=_TOP - 12, text_anchor="start", class_="title"),
+    ]
+    summary = f"{front.objectives[1]} over {front.objectives[0]}: {len(seen)} trials, {len(corners)} configurations on the front."
+    axes = tag("g", _across(y, front.units[1], _WIDTH - _RIGHT), *below, *names, class_="axes")
+    return _svg(_CURVE_HEIGHT, summary, axes, tag("g", *dots), line, *marks)
 
 
 def parallel_chart(report: TuneReport, trials: Sequence[Trial]) -> Markup:

@@ -71,6 +71,12 @@ class Bandit(Strategy):
         for arm in self._arms:
             arm.tell(rows, values)
 
+    def retell(self, values: Floats) -> None:
+        """Every search is told; all of them hold the same."""
+        super().retell(values)
+        for arm in self._arms:
+            arm.retell(values)
+
     def _choice(self) -> int:
         uses = np.bincount([arm for arm, _ in self._window] + list(self._whose.values()), minlength=len(self._arms))
         if (uses == 0).any():

@@ -111,6 +111,16 @@ class Strategy:
             self._take(number, value, np.asarray(rows)[place])
         self.told(self._places(numbers), len(fresh))
 
+    def retell(self, values: Floats) -> None:
+        """Other values of all that was told, as where something else is made small from now on.
+
+        Args:
+            values: of each of `rows`, (n,), above 0, NaN of failures.
+        """
+        self.values = np.array(values, np.float64)
+        self._runs = [[value] for value in self.values.tolist()]
+        self.retold()
+
     def _take(self, number: int, value: float, row: Rows) -> None:
         self._asked.add(number)
         if number not in self._place:
@@ -132,6 +142,9 @@ class Strategy:
 
     def told(self, places: list[int], fresh: int) -> None:
         """After new values: their places in `rows` and `values`, and how many of them are new."""
+
+    def retold(self) -> None:
+        """After other values of all that was told: what a search keeps of values beside `values` is worked out anew."""
 
     @property
     def best(self) -> int | None:

@@ -74,6 +74,8 @@ class Guided(Strategy):
         self._next_learning = _FIRST
         #: The number of the best, and how many turns were taken beside it.
         self._beside = (-1, 0)
+        #: Places of what the process holds.
+        self._held: list[int] = []
         self._start = self._spread()
         if guess is not None:
             self._renew()
@@ -111,34 +113,52 @@ class Guided(Strategy):
         elif fresh == len(places):
             for place in places:
                 self._surrogate.add(self.rows[place], float(self._target(np.array([place]))[0]))
+            self._held += places
         else:
             kept = self._kept()
             self._surrogate.take(self.rows[kept], self._target(kept))
+            self._held = kept.tolist()
+
+    def retold(self) -> None:
+        """The process keeps its reaches, and takes the values anew."""
+        if self._surrogate is not None and self._held:
+            self._see_cap()
+            self._see_middle(_LEAST_SCALE)
+            self._surrogate.retarget(self._target(np.array(self._held)))
 
     def _learn(self, few: bool) -> None:
         """Everything that is not kept up to date: the pool, what the process is about, and unless there are few values its reaches."""
         if self._surrogate is None or not (self._whole or few):
             self._renew()
         assert self._surrogate is not None
-        ran = np.log(self.values[~np.isnan(self.values)])
-        if len(ran):
-            low, middle, high = np.quantile(ran, (0.25, 0.5, 0.75)).tolist()
-            self._cap = min(middle + high - low + _ABOVE, float(ran.max()))
         kept = self._kept()
+        self._see_cap()
         if self._guess is not None:
             logs, guessed = self._capped(self.values), self._guess(self.rows)
             self._shift = float(np.median(logs - guessed))
             if not few:
                 self._weigh(kept, logs)
-        self._centre, self._scale = 0.0, 1.0
-        raw = self._target(np.arange(len(self.rows)))
-        self._centre, self._scale = float(raw.mean()), max(float(raw.std()), _GUESS_OFF if few else _LEAST_SCALE)
+        self._see_middle(_GUESS_OFF if few else _LEAST_SCALE)
+        self._held = kept.tolist()
         if few:
             self._surrogate.take(self.rows[kept], self._target(kept))
             return
         behind = [each for each in _LEARNED if each > len(self.rows)]
         self._next_learning = behind[0] if behind else len(self.rows) * 5 // 4
         self._surrogate.learn(self.rows[kept], self._target(kept))
+
+    def _see_cap(self) -> None:
+        """Above which all is as bad."""
+        ran = np.log(self.values[~np.isnan(self.values)])
+        if len(ran):
+            low, middle, high = np.quantile(ran, (0.25, 0.5, 0.75)).tolist()
+            self._cap = min(middle + high - low + _ABOVE, float(ran.max()))
+
+    def _see_middle(self, least: float) -> None:
+        """Middle and deviation, which is `least` at the least, of what the process is about."""
+        self._centre, self._scale = 0.0, 1.0
+        raw = self._target(np.arange(len(self.rows)))
+        self._centre, self._scale = float(raw.mean()), max(float(raw.std()), least)
 
     def _weigh(self, kept: Array, logs: Floats) -> None:
         """How much of the guess to believe: what leaves the least for a process of the reaches so far, and more where it hardly matters."""

@@ -102,6 +102,14 @@ class Surrogate:
         for row, value in zip(rows, target.tolist(), strict=True):
             self.add(row, value)
 
+    def retarget(self, target: Floats) -> None:
+        """Other values of what it holds, (held,): O(n N), since what it knows of rows and candidates stays."""
+        from scipy.linalg import solve_triangular
+
+        number = self.held
+        self._left = solve_triangular(self._factor[:number, :number], target, lower=True, check_finite=False)
+        self._mean = self._left.astype(np.float32) @ self._whitened[:number]
+
     def _made_tables(self) -> tuple[list[Floats], list[Singles]]:
         tables = [_alike(order, table / np.exp(reach)) for (order, table), reach in zip(self._apart, self._reaches, strict=True)]
         return tables, [table.astype(np.float32) for table in tables]
