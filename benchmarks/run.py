@@ -52,6 +52,11 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
         ["--gemm", "280", "--convolution", "80", "--models", "40"],
         ["--gemm", "570", "--convolution", "240", "--models", "180"],
     ),
+    # Minutes, or hours with the seeds that the peers need; a journal keeps every run. They need the recordings, and the peers in build/peers/tuning.
+    "tuning-search": ("tuning/search.py", ["--seeds", "3", "--slow-seeds", "1"], ["--seeds", "40", "--slow-seeds", "10"]),
+    "tuning-transfer": ("tuning/transfer.py", ["--seeds", "5"], ["--seeds", "40"]),
+    "tuning-proposals": ("tuning/proposals.py", ["--repetitions", "1"], ["--repetitions", "5"]),
+    "tuning-construction": ("tuning/construction.py", ["--repetitions", "5"], ["--repetitions", "21"]),
     # A minute each; they need recordings in the folder that RIDGELINE_DATA names.
     "model-clocks": ("model/dvfs.py", [], ["--every"]),
     "model-contention": ("model/pitot.py", ["--fractions", "0.9"], ["--seeds", "3", "--devices"]),
