@@ -85,7 +85,8 @@ def searched(to: Recording, name: str, guess: Guess | None, known: int, seeds: i
             if len(told) >= BUDGETS[-1] and np.nanmin(told) <= NEAR * to.optimum:
                 break
         best = np.fmin.accumulate(np.array(told)) / to.optimum
-        ratios.append([None if np.isnan(best[budget - 1]) else float(best[budget - 1]) for budget in BUDGETS])
+        reached = [float(best[min(budget, len(best)) - 1]) for budget in BUDGETS]
+        ratios.append([None if np.isnan(each) else each for each in reached])
         near = np.flatnonzero(best <= NEAR)
         needed.append(int(near[0]) + 1 if len(near) else None)
     return Line(state, name, to.name, seeds, known, ratios, needed)
