@@ -167,6 +167,8 @@ def run(given: argparse.Namespace, spaces: list[Recording], peers: Peers | None)
 
 
 def wanted_seeds(method: str, given: argparse.Namespace) -> int:
+    if given.told:
+        return 0
     if method.startswith("ours "):
         return 1 if method == ONCE else given.seeds
     return 0 if given.ours else min(given.slow_seeds if method in SLOW else given.peer_seeds, given.seeds)
@@ -280,6 +282,7 @@ def main() -> int:
     parser.add_argument("--slow-seeds", type=int, default=10, help=f"and so many of {'; '.join(SLOW)}")
     parser.add_argument("--peers", type=Path, default=found, help="python of the environment with the peers")
     parser.add_argument("--ours", action="store_true", help="run no peer; those of the journal are told")
+    parser.add_argument("--told", action="store_true", help="run nothing: tell what the journal has")
     parser.add_argument("--method", action="append", help="only methods whose name holds this; may be given several times")
     parser.add_argument("--space", action="append", help="only spaces whose name holds this; may be given several times")
     parser.add_argument("--journal", type=Path, default=ROOT / "build" / "benchmarks" / "tuning-search.jsonl")

@@ -101,6 +101,8 @@ def run(given: argparse.Namespace, kernels: dict[str, list[Recording]]) -> list[
         for to in devices:
             for name in ("", *(of.name for of in devices if of is not to), TURNED, MIXED):
                 if (name, to.name) not in known:
+                    if given.told:
+                        continue
                     guess, count = None, 0
                     if name in (TURNED, MIXED):
                         guess = misleading(to, name)
@@ -158,6 +160,7 @@ def _number(value: float) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--told", action="store_true", help="run nothing: tell what the journal has")
     parser.add_argument("--kernel", action="append", help="only kernels whose folder holds this; may be given several times")
     parser.add_argument("--journal", type=Path, default=ROOT / "build" / "benchmarks" / "tuning-transfer.jsonl")
     parser.add_argument("--out", type=Path, help="write the tables here as well")
