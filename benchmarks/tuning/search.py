@@ -230,7 +230,8 @@ def report(found: dict[str, Summary], spaces: list[Recording], peers: Peers | No
     yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
     if peer_:
         best = np.min([found[name].medians for name in peer_], axis=0)
-        yield f"| best peer of each space and budget, in hindsight | | {_cells(geometric(best))} | | | | | |"
+        least = min(found[name].seeds for name in peer_)
+        yield f"| best peer of each space and budget, in hindsight (few seeds: luck) | {least} | {_cells(geometric(best))} | | | | | |"
     order = sorted(found, key=lambda name: (name != f"ours {DEFAULT}", name not in own_, geometric(found[name].medians)[2]))
     for name in order:
         one = found[name]
