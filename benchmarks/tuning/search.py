@@ -45,6 +45,8 @@ RANDOM = "ours random"
 SLOW = ("optuna TPE, index", "opentuner", "scikit-learn GP + EI", "scikit-learn forest + EI")
 #: CPU seconds after which a run of a peer is stopped; what it has found by then counts.
 PATIENCE_S = 60.0
+#: Of Ridgeline's searches the one that is a peer's, which is run as that.
+ADAPTER = "optuna"
 #: Is the same for every seed.
 ONCE = "ours exhaustive"
 
@@ -148,7 +150,9 @@ def other(peers: Peers, method: str, recording: Recording, seed: int) -> Line:
 def run(given: argparse.Namespace, spaces: list[Recording], peers: Peers | None) -> list[Line]:
     """Every cell that is not in the journal; seeds outermost."""
     now = state_of_searches()
-    states = {f"ours {name}": now for name in strategies()} | ({name: peers.state(name) for name in peers.methods} if peers else {})
+    states = {f"ours {name}": now for name in strategies() if name != ADAPTER} | (
+        {name: peers.state(name) for name in peers.methods} if peers else {}
+    )
     methods = [name for name in states if not given.method or any(word in name for word in given.method)]
     done = {(line.method, line.space, line.seed) for line in read(given.journal, Line) if states.get(line.method) == line.state}
     for seed in range(given.seeds):
