@@ -54,6 +54,11 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     ),
     # Minutes; Optuna takes part where it is in build/peers/tuning.
     "tuning-several": ("tuning/several.py", ["--seeds", "6", "--peer-seeds", "2"], ["--seeds", "40", "--peer-seeds", "10"]),
+    # Minutes, or hours with the seeds that the peers need; a journal keeps every run. They need the recordings, and the peers in build/peers/tuning.
+    "tuning-search": ("tuning/search.py", ["--seeds", "3", "--slow-seeds", "1"], ["--seeds", "40", "--slow-seeds", "10"]),
+    "tuning-transfer": ("tuning/transfer.py", ["--seeds", "5"], ["--seeds", "40"]),
+    "tuning-proposals": ("tuning/proposals.py", ["--repetitions", "1"], ["--repetitions", "5"]),
+    "tuning-construction": ("tuning/construction.py", ["--repetitions", "5"], ["--repetitions", "21"]),
     # A minute each; they need recordings in the folder that RIDGELINE_DATA names.
     "model-clocks": ("model/dvfs.py", [], ["--every"]),
     "model-contention": ("model/pitot.py", ["--fractions", "0.9"], ["--seeds", "3", "--devices"]),
