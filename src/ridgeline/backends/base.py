@@ -42,15 +42,17 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a right result is: within `relative` × the largest magnitude of the reference, everywhere; NaN only where the reference has it.
+    """What a right result is: within a tolerance × the largest magnitude of the reference, everywhere; NaN only where the reference has it.
 
     Args:
         reference: path of an `.npz` with an array for each output, by name; empty for no check of values (NaN and infinity are refused all the same).
-        relative: tolerance.
+        relative: tolerance of numbers with a point; whole: of whole numbers and truth values, which are the same or are wrong as long as nobody says
+            otherwise (an index that is off by one is another one).
     """
 
     reference: str = ""
     relative: float = 1e-4
+    whole: float = 0.0
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
