@@ -20,6 +20,8 @@ from ridgeline.core.space import Value
 from ridgeline.stats import median_interval
 from ridgeline.tuning.space import Configurations
 
+from .identity import identity_of_jobs, some_jobs
+
 __all__ = ["RUNS", "Jobs", "Recording", "Subject", "key_of", "trial_of"]
 
 Config = Mapping[str, Value]
@@ -60,7 +62,7 @@ class Jobs:
         job_of: a configuration as a job; raises `BuildFailed` where it has none.
         default: to hold the best against; cache: folder of the compile cache, the user's own if empty.
         build_limit_s, run_limit_s: of a configuration; runs: timed, of an attempt.
-        beside: more of what times depend on.
+        beside: more of what times depend on, which goes before what the runner says of one configuration.
     """
 
     unit = "s"
@@ -72,19 +74,10 @@ class Jobs:
         self.name, self.configurations, self.default = name, configurations, default
         self._job_of, self._cache, self._runs = job_of, cache, runs
         self._limits = {"build_limit_s": build_limit_s, "run_limit_s": run_limit_s}
-        first = self._some_job()
-        self._runner: Runner | None = ready(first.runner) if first is not None else None
+        jobs = some_jobs(configurations, job_of)
+        self._runner: Runner | None = ready(jobs[0].runner) if jobs else None
         self.compiles = self._runner is not None and self._runner.parallel and type(self._runner).build is not Runner.build
-        self.identity = {**(self._runner.identity(first) if self._runner is not None and first is not None else {}), **(beside or {})}
-
-    def _some_job(self) -> Job | None:
-        """The first configuration that has a job: it stands for all, since the space is a part of what a record belongs to."""
-        for number in range(min(self.configurations.count, 1000)):
-            try:
-                return self._job_of(self.configurations.config(self.configurations.at([number])[0]))
-            except BuildFailed:
-                continue
-        return None
+        self.identity = {**(identity_of_jobs(self._runner, jobs) if self._runner is not None else {}), **(beside or {})}
 
     def piece(self, config: Config, best: float | None) -> Piece | Attempt:
         """See `Subject`."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ridgeline.backends import BuildFailed, Job
 from ridgeline.backends.deployments import EVERY_PRECISION, Look, deployment_of, job_of, space_of
+from ridgeline.backends.digests import digest_of_sources
 from ridgeline.core import Caution, Device, RooflineLeft, UsageError
 from ridgeline.core.space import Value
 from ridgeline.machine import Limits, Worker, read_machine
@@ -84,6 +86,7 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
         folder: for the reference, as long as the tuning goes on; device: whose limits constraints may look at.
         cache: of what is compiled; runs: timed, of one attempt.
     """
+    from .identity import identity_of_spec
     from .resolve import configurations_of, job_of, reference_job
 
     configurations = configurations_of(spec, device)
@@ -95,7 +98,7 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
             worker.call("ridgeline.flows.tuning.reference:write_reference", {"job": right, "path": reference, "cache": cache}, list[str])
     subject = Jobs(
         spec.name, configurations, lambda config: job_of(spec, config, reference), default=spec.default or None, cache=cache,
-        build_limit_s=limits.build_s, run_limit_s=limits.run_s, runs=runs or RUNS,
+        build_limit_s=limits.build_s, run_limit_s=limits.run_s, runs=runs or RUNS, beside=identity_of_spec(spec, right),
     )  # fmt: skip
     search = spec.search
     return Ready(
@@ -149,6 +152,7 @@ def of_target(target: TargetSpec | str, folder: str, *, arguments: Sequence[str]
     subject = Jobs(
         spec.name, Configurations(space.space), job, default=space.default, build_limit_s=_DEPLOYMENT_BUILD_S, run_limit_s=_DEPLOYMENT_RUN_S,
         runs=runs or RUNS,
+        beside={"modules": digest_of_sources(map(Path, found.modules)), **{f"package {name}": text for name, text in found.packages.items()}},
     )  # fmt: skip
     cautions = [*found.warnings]
     if found.unchecked:
