@@ -150,6 +150,11 @@ class Runner:
         """The process that it needs, asked in the parent; any by default."""
         return Environment()
 
+    def by_wall(self, job: Job) -> bool:
+        """Whether a run takes no longer by the wall than it says, the first one neither: one that takes far longer than the best need not be waited
+        for then. Not where it has a clock of its own, or compiles when it is first run."""
+        return False
+
     def build(self, job: Job, folder: str) -> dict[str, str]:
         """Compile what can be kept into the (empty) folder: files by role, to be loaded from there, maybe by another process; none without compiling.
 

@@ -73,6 +73,10 @@ class CompiledC(Runner):
             "environment": environment(_ENVIRONMENT),
         }
 
+    def by_wall(self, job: Job) -> bool:
+        """Unless it says the seconds itself."""
+        return job.options.get("returns") != "seconds"
+
     def build(self, job: Job, folder: str) -> dict[str, str]:
         """A shared library, and what the compiler said."""
         compiler, sources = _compiler(job), sources_of(job)

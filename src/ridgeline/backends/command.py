@@ -67,6 +67,10 @@ class Command(Runner):
             "variables": environment(),
         }
 
+    def by_wall(self, job: Job) -> bool:
+        """Unless it prints its time."""
+        return not job.options.get("time")
+
     def load(self, job: Job, built: Mapping[str, str]) -> Kernel:
         """Placeholders are filled here."""
         return _Process(job, _Line(job))

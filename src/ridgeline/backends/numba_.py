@@ -57,6 +57,10 @@ class Numba(Runner):
             "environment": environment(r"NUMBA_\w+"),
         }
 
+    def by_wall(self, job: Job) -> bool:
+        """It does."""
+        return True
+
     def load(self, job: Job, built: Mapping[str, str]) -> Kernel:
         """Run the file and compile the function."""
         numba = _numba()

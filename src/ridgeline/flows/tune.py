@@ -89,7 +89,8 @@ def tune(
         limits = Limits(wall_s=2 * ready.build_s + _RUNS_OF_ATTEMPT * ready.run_s + _ASIDE_S, memory_bytes=ready.memory_bytes)
         budget_given = trials is not None or time_s is not None
         with contextlib.ExitStack() as stack:
-            made = executor or stack.enter_context(Workers(1, limits=limits, preload=_PRELOAD, spoiled=_spoiled))
+            workers_of_one = Workers(1, limits=limits, preload=_PRELOAD, spoiled=_spoiled, limit_after=_limits_of_phases(ready.build_s, ready.run_s))
+            made = executor or stack.enter_context(workers_of_one)
             builders = None
             if workers > 1 and ready.subject.compiles:
                 builders = Builders(stack.enter_context(Workers(workers, limits=limits, preload=_PRELOAD)), workers)
@@ -215,6 +216,12 @@ def _kept(run: Run, notebook: Notebook | None) -> TuneReport:
         caution = Caution(code="not-kept", message=str(error), effect="this tuning is in no notebook")
         return msgspec.structs.replace(run.tuned, warnings=(*run.tuned.warnings, caution))
     return found
+
+
+def _limits_of_phases(build_s: float, run_s: float) -> Callable[[Any], float | None]:
+    """Seconds that the worker itself may take for a phase: it ends by its own alarm before, unless the kernel has shut that off."""
+    allowed = {"build": build_s, "load": build_s, "run": 3 * run_s, "timing": _RUNS_OF_ATTEMPT * run_s}
+    return lambda phase: None if phase not in allowed else allowed[phase] + _ASIDE_S / 2
 
 
 def _spoiled(value: Any) -> bool:

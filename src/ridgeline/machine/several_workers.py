@@ -42,6 +42,7 @@ class Workers:
         environments: on top of this process's own; the n-th is that of the n-th worker, such as which device it sees. One for all if there is one.
         preload: modules that each imports before it is ready.
         spoiled: told a value, whether its process is to be replaced before the next piece.
+        limit_after: as of `Worker.call`.
     """
 
     def __init__(
@@ -52,12 +53,13 @@ class Workers:
         environments: Sequence[Mapping[str, str]] = (),
         preload: str = "",
         spoiled: Callable[[Any], bool] = lambda value: False,
+        limit_after: Callable[[Any], float | None] | None = None,
     ) -> None:
         if not 1 <= count <= 1024 or len(environments) not in (0, 1, count):
             found = f"{count} workers, {len(environments)} environments"
             raise UsageError("1 to 1024 workers, and an environment for each, or one", found=found, remedy="change the numbers")
         given = list(environments) or [{}]
-        self._slots = [_Slot(limits or Limits(), given[place % len(given)], preload, spoiled) for place in range(count)]
+        self._slots = [_Slot(limits or Limits(), given[place % len(given)], preload, spoiled, limit_after) for place in range(count)]
 
     def run(self, pieces: Iterable[Piece], returns: type[T]) -> Iterator[Outcome[T]]:
         """As `Executor.run`; a piece is taken when a worker is free."""
@@ -97,8 +99,11 @@ class Workers:
 class _Slot:
     """One worker, the thread that waits for it, and those that replace it."""
 
-    def __init__(self, limits: Limits, environment: Mapping[str, str], preload: str, spoiled: Callable[[Any], bool]) -> None:
-        self._limits, self._environment, self._preload, self._spoiled = limits, environment, preload, spoiled
+    def __init__(
+        self, limits: Limits, environment: Mapping[str, str], preload: str, spoiled: Callable[[Any], bool],
+        limit_after: Callable[[Any], float | None] | None,
+    ) -> None:  # fmt: skip
+        self._limits, self._environment, self._preload, self._spoiled, self._limit_after = limits, environment, preload, spoiled, limit_after
         self._worker: Worker | None = None
         self._within = Surroundings()
         self._thread: threading.Thread | None = None
@@ -126,7 +131,7 @@ class _Slot:
             worker = self._started(piece.within or Surroundings())
             # Starting a process is no part of the piece.
             started = time.monotonic()
-            value = worker.call(piece.function, piece.arguments, returns, on_report=reports.append)
+            value = worker.call(piece.function, piece.arguments, returns, on_report=reports.append, limit_after=self._limit_after)
             if self._within.alone or self._spoiled(value):
                 self._drop()
             return Outcome(number, value, None, time.monotonic() - started, reports[-1] if reports else None)

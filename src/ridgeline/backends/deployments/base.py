@@ -136,6 +136,10 @@ class Deployment(Runner):
         variables = worker_environment(spec) if self.pools else spec.environment
         return Environment(variables={**seed, **variables}, cpus=cpus, alone=self.alone)
 
+    def by_wall(self, job: Job) -> bool:
+        """It does."""
+        return True
+
     def load(self, job: Job, built: Mapping[str, str]) -> Kernel:
         """Prepare the target and apply what the configuration asks for; the call is made once, since some changes do their work then.
 
