@@ -77,9 +77,8 @@ def test_how_a_native_kernel_may_end(folder, how, failure, words):
 
 def test_a_loop_that_shuts_the_alarm_off_is_ended_by_whoever_waits(folder):
     """The kernel blocks SIGALRM; what is left are the seconds after the report that its run has begun."""
-    (folder / "f.c").write_text(
-        "#include <signal.h>\nint f(double *out) { sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0); volatile long i = 0; for (;;) i++; }\n"
-    )
+    body = "sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0); volatile long i = 0; for (;;) i++;"
+    (folder / "f.c").write_text(f"#include <signal.h>\nint f(double *out) {{ {body} }}\n")
     arguments = {"job": job_of(folder, 0), "cache": str(folder / "cache"), "run_limit_s": 0.5, "build_limit_s": 60.0}
     heard = []
     with Worker() as worker, pytest.raises(TargetFailed) as ended:
