@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ridgeline.backends import Attempt, BuildFailed, Check, RunFailed, Runner, attempt, attempts, build, failed, timing
+from ridgeline.backends.c import CompiledC
 from ridgeline.backends.simulated import BEHAVIOURS, true_seconds
 from ridgeline.backends.testing import FakeRunner, fake_job, sums
 from ridgeline.core import BackendUnavailable, PluginError, TargetFailed, UsageError
@@ -373,6 +374,35 @@ def test_every_behaviour_is_known_here():
 def test_memory_that_is_not_there(cache):
     found, _ = in_a_worker(simulated("memory"), limits=Limits(memory_bytes=2**30), cache=cache)
     assert found.failure == "memory", found.text
+
+
+def test_a_run_that_could_not_win_is_not_waited_for_until_its_limit(cache):
+    """The limit of the configuration is longer than that of the call, which is what ends it otherwise."""
+    found, heard = in_a_worker(simulated("loops"), cache=cache, run_limit_s=600.0, best_s=1e-3, timeout_s=60.0)
+    assert (found.failure, heard[-1]) == ("timeout", "run")
+    assert "SIGALRM" in found.text
+    # One with a clock of its own may take longer by the wall than it says.
+    assert not CompiledC().by_wall(msgspec.structs.replace(JOB, options={"returns": "seconds"}))
+    assert CompiledC().by_wall(JOB)
+    assert not Runner().by_wall(JOB)
+
+
+def test_what_is_no_run_may_take_longer_than_a_run_may(cache):
+    """Filling and checking large arrays: only a run is held against the best."""
+
+    class Slow(FakeRunner):
+        def by_wall(self, job):
+            return True
+
+    limits = []
+    patched = pytest.MonkeyPatch()
+    patched.setattr(attempts, "_alarm", limits.append)
+    try:
+        attempt(JOB, cache=cache, runner=Slow(), best_s=1.0, run_limit_s=500.0, runs=1)
+    finally:
+        patched.undo()
+    # Building; then filling, a run, checking.
+    assert limits[4:7] == [500.0, 50.0, 500.0]
 
 
 def test_the_workers_own_limit_is_a_timeout_too(cache):

@@ -75,6 +75,22 @@ def test_how_a_native_kernel_may_end(folder, how, failure, words):
         assert in_a_worker(worker, folder, 0).failure is None
 
 
+def test_a_loop_that_shuts_the_alarm_off_is_ended_by_whoever_waits(folder):
+    """The kernel blocks SIGALRM; what is left are the seconds after the report that its run has begun."""
+    body = "sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0); volatile long i = 0; for (;;) i++;"
+    (folder / "f.c").write_text(f"#include <signal.h>\nint f(double *out) {{ {body} }}\n")
+    arguments = {"job": job_of(folder, 0), "cache": str(folder / "cache"), "run_limit_s": 0.5, "build_limit_s": 60.0}
+    heard = []
+    with Worker() as worker, pytest.raises(TargetFailed) as ended:
+        worker.call(
+            "ridgeline.backends.attempts:attempt", arguments, Attempt, timeout_s=120, on_report=heard.append,
+            limit_after=lambda phase: 2.0 if phase == "run" else None,
+        )  # fmt: skip
+    found = failed(ended.value, phase=heard[-1])
+    assert (heard[-1], found.failure) == ("run", "timeout")
+    assert "allowed for one run" in found.text
+
+
 def test_a_write_far_away_is_one_failed_trial_at_most(folder):
     """Whether it hits something or nothing, the next attempt in a new worker is fine."""
     with Worker() as worker:

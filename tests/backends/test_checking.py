@@ -77,8 +77,41 @@ def test_whole_numbers_and_zeros(tmp_path):
     np.savez(tmp_path / "w.npz", c=np.array([0, 0], np.int32))
     job = job_of("int32", (2,), reference=str(tmp_path / "w.npz"))
     assert what_is_wrong(job, {"c": np.array([0, 0], np.int32)}) == ""
-    assert "where all is zero" in what_is_wrong(job, {"c": np.array([0, 1], np.int32)})
+    assert "1 of 2 values are others" in what_is_wrong(job, {"c": np.array([0, 1], np.int32)})
     assert what_is_wrong(job_of("int32", (2,)), {"c": np.array([5, 6], np.int32)}) == ""
+    np.savez(tmp_path / "z.npz", c=np.zeros(2, np.float32))
+    assert "where all is zero" in what_is_wrong(job_of("float32", (2,), reference=str(tmp_path / "z.npz")), {"c": np.array([0, 1], np.float32)})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "right", "found", "said"),
+    [
+        ("int64", [4096, 7], [4096, 8], "8 at [1] instead of 7; 1 of 2 values are others"),
+        ("int32", [100_000, 7], [100_001, 7], "100001 at [0] instead of 100000"),
+        ("uint8", [255, 3], [254, 3], "254 at [0] instead of 255"),
+        # Neither is a number with a point of 64 bits.
+        ("int64", [2**62, 0], [2**62 + 1, 0], "4611686018427387905 at [0] instead of 4611686018427387904"),
+        ("uint64", [2**63, 0], [2**63, 0], ""),
+        ("bool", [True, False], [True, True], "True at [1] instead of False"),
+    ],
+)
+def test_whole_numbers_are_the_same_or_wrong_unless_a_tolerance_of_theirs_is_given(tmp_path, dtype, right, found, said):
+    """The index of a largest element that is off by less than the tolerance of numbers with a point is another index."""
+    path = str(tmp_path / "w.npz")
+    np.savez(path, c=np.array(right, dtype))
+    job = job_of(dtype, (2,), reference=path, relative=0.05)
+    answer = what_is_wrong(job, {"c": np.array(found, dtype)})
+    assert said in answer
+    assert bool(answer) is bool(said)
+    assert what_is_wrong(msgspec.structs.replace(job, check=msgspec.structs.replace(job.check, whole=1.0)), {"c": np.array(found, dtype)}) == ""
+
+
+def test_no_tolerance_is_bit_for_bit_and_lets_the_reference_have_no_numbers(tmp_path):
+    np.savez(tmp_path / "odd.npz", c=np.array([NAN, INF, 1.0], np.float32))
+    job = job_of(shape=(3,), reference=str(tmp_path / "odd.npz"), relative=0.0)
+    assert what_is_wrong(job, {"c": np.array([NAN, INF, 1.0], np.float32)}) == ""
+    for wrong in ([NAN, INF, 1.0000001], [NAN, NAN, 1], [1, INF, 1]):
+        assert what_is_wrong(job, {"c": np.array(wrong, np.float32)}), wrong
 
 
 def test_an_output_that_is_not_there(reference):

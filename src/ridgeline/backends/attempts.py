@@ -37,6 +37,9 @@ Phase = Literal["build", "load", "run", "timing"]
 _HEAD, _TAIL = 1000, 3000
 #: What the tests for steady runs load where they are not sure at once: up to 15 MiB that are not the kernel's.
 _LOADED_LATE = ("numpy.random", "scipy.special")
+#: A run that takes more than so many times the best so far, and so many seconds, could not win: it is not waited for until its limit. The seconds are
+#: what a busy machine may hold up any run.
+_HOPELESS, _HOPELESS_S = 50.0, 2.0
 _OUT_OF_MEMORY = ("bad_alloc", "out of memory", "cannot allocate memory", "memoryerror", "memory exhausted")
 
 
@@ -105,7 +108,7 @@ def attempt(
             with the runs that were made.
         cache: folder of the compile cache, this user's own if empty.
         build_limit_s, run_limit_s: seconds for building and loading, and for one run, after which the worker ends by SIGALRM, whatever native code
-            is doing; none if null, and none outside of a worker.
+            is doing; none if null, and none outside of a worker. A run is not waited for that long where it could not win any more.
         flush: whether the CPU's caches are emptied first, so that nothing is left of the configuration before.
         beside: what is measured beside the time, of `beside.METRICS`.
         report: told each `Phase` as it begins, so that the parent of a process that ended knows where it was.
@@ -129,7 +132,8 @@ def attempt(
                 state.build_s = time.perf_counter() - started
             if flush:
                 _flush()
-            state.timed = _measured(job, kernel, runs, least_s, None if best_s is None else slower * best_s, run_limit_s, state)
+            limits = (run_limit_s, _waited_s(run_limit_s, best_s if state.runner.by_wall(job) else None))
+            state.timed = _measured(job, kernel, runs, least_s, None if best_s is None else slower * best_s, limits, state)
 
     made = runner or ready(job.runner)
     return _ending_as(go, _State(made, report, Beside(beside, made.device_of(job)) if beside else None))
@@ -239,16 +243,28 @@ class _Wrong(Exception):
     """The result is not right."""
 
 
-def _measured(job: Job, kernel: Kernel, runs: int, least_s: float, slow_s: float | None, limit_s: float | None, state: _State) -> Timed:
+def _waited_s(limit_s: float | None, best_s: float | None) -> float | None:
+    """Seconds that a run is waited for: until its limit, or until it could not win."""
+    hopeless_s = None if best_s is None else max(_HOPELESS_S, _HOPELESS * best_s)
+    return min((each for each in (limit_s, hopeless_s) if each is not None), default=None)
+
+
+def _measured(
+    job: Job, kernel: Kernel, runs: int, least_s: float, slow_s: float | None, limits: tuple[float | None, float | None], state: _State
+) -> Timed:
+    """`limits`: seconds for filling, checking, and whatever else is no run; and for a run."""
+    limit_s, run_s = limits
     with state.phase("run", limit_s):
         kernel.reset()
+        _alarm(run_s)
         first_s, slow = first_run_s(kernel, slow_s)
+        _alarm(limit_s)
         with state.beside.aside():
             _check(job, kernel, "")
     if slow:
         return Timed((first_s,), (), throttled=False, given_up=True)
     with state.phase("timing", limit_s):
-        limited = functools.partial(_limited, limit_s)
+        limited = functools.partial(_limited, run_s)
         taken = timed(kernel, runs, first_s=first_s, slow_s=slow_s, least_s=least_s, within=limited)
         if not taken.given_up:
             state.beside.end(kernel, min(taken.runs), limited)

@@ -42,15 +42,17 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a right result is: within `relative` × the largest magnitude of the reference, everywhere; NaN only where the reference has it.
+    """What a right result is: within a tolerance × the largest magnitude of the reference, everywhere; NaN only where the reference has it.
 
     Args:
         reference: path of an `.npz` with an array for each output, by name; empty for no check of values (NaN and infinity are refused all the same).
-        relative: tolerance.
+        relative: tolerance of numbers with a point; whole: of whole numbers and truth values, which are the same or are wrong as long as nobody says
+            otherwise (an index that is off by one is another one).
     """
 
     reference: str = ""
     relative: float = 1e-4
+    whole: float = 0.0
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -170,6 +172,11 @@ class Runner:
     def environment(self, job: Job) -> Environment:
         """The process that it needs, asked in the parent; any by default."""
         return Environment()
+
+    def by_wall(self, job: Job) -> bool:
+        """Whether a run takes no longer by the wall than it says, the first one neither: one that takes far longer than the best need not be waited
+        for then. Not where it has a clock of its own, or compiles when it is first run."""
+        return False
 
     def build(self, job: Job, folder: str) -> dict[str, str]:
         """Compile what can be kept into the (empty) folder: files by role, to be loaded from there, maybe by another process; none without compiling.

@@ -77,6 +77,10 @@ class CompiledC(Runner):
         """Those of this CPU."""
         return host_limits()
 
+    def by_wall(self, job: Job) -> bool:
+        """Unless it says the seconds itself."""
+        return job.options.get("returns") != "seconds"
+
     def build(self, job: Job, folder: str) -> dict[str, str]:
         """A shared library, and what the compiler said."""
         compiler, sources = _compiler(job), sources_of(job)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ridgeline.core import ReadError
 
-from .base import Argument, Job
+from .base import Argument, Check, Job
 
 __all__ = ["what_is_wrong"]
 
@@ -40,7 +40,7 @@ def what_is_wrong(job: Job, outputs: Mapping[str, Array]) -> str:
             return f"the kernel gives no output {argument.name}"
         found = np.asarray(outputs[argument.name])
         right = None if reference is None else _of(reference, argument.name, job.check.reference)
-        if said := _typed(argument, found) or (_infinite(found) if right is None else _apart(found, right, job.check.relative)):
+        if said := _typed(argument, found) or (_infinite(found) if right is None else _apart(found, right, job.check)):
             return f"{argument.name} {said}"
     return ""
 
@@ -59,12 +59,15 @@ def _infinite(found: Array) -> str:
     return f"is {found[bad][0]} at {_place(bad)}, {np.count_nonzero(bad)} of {found.size} values are no numbers" if bad.any() else ""
 
 
-def _apart(found: Array, right: Array, relative: float) -> str:
+def _apart(found: Array, right: Array, check: Check) -> str:
     """How an output differs from the reference; empty where it lies within the tolerance."""
     if found.shape != right.shape:
         return f"has the shape {found.shape} instead of {right.shape} of the reference"
-    if np.array_equal(found, right) or _clearly_close(found, right, relative):
+    if np.array_equal(found, right) or _clearly_close(found, right, check.relative):
         return ""
+    relative = check.relative if found.dtype.kind in "fc" and right.dtype.kind in "fc" else check.whole
+    if not relative:
+        return _other(found, right)
     wide: Any = np.complex128 if "c" in (found.dtype.kind, right.dtype.kind) else np.float64
     x, y = right.astype(wide), found.astype(wide)
     finite = np.isfinite(x)
@@ -95,8 +98,17 @@ def _clearly_close(found: Array, right: Array, relative: float) -> bool:
         return bool(np.isfinite(largest) and float(np.abs(found - right).max()) <= 0.5 * relative * largest)
 
 
+def _other(found: Array, right: Array) -> str:
+    """How an output differs from the reference where nothing may: as they are, since a large whole number is none of 64 bits with a point."""
+    other = ~((found == right) | ((found != found) & (right != right)))
+    if not other.any():
+        return ""
+    return f"is {_at(found, other)} at {_place(other)} instead of {_at(right, other)}; {np.count_nonzero(other)} of {found.size} values are others"
+
+
 def _at(array: Array, where: NDArray[np.bool_]) -> str:
-    return f"{array[where].ravel()[0]:.6g}"
+    value = array[where].ravel()[0]
+    return f"{value:.6g}" if array.dtype.kind in "fc" else str(value)
 
 
 def _place(where: NDArray[np.bool_]) -> str:

@@ -6,7 +6,6 @@ checked like the outputs of a kernel.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import re
@@ -28,7 +27,9 @@ from ridgeline.machine import last_words, most_resident_of, signal_name
 
 from .base import Job, Kernel, RunFailed, Runner
 from .digests import digest_of_sources, inputs_of, options_of
+from .includes import sources_among
 from .placeholders import placed
+from .surroundings import environment
 
 __all__ = ["Command"]
 
@@ -63,7 +64,12 @@ class Command(Runner):
             **options_of(job, paths=("directory", "outputs", "depends")),
             **inputs_of(job),
             "sources": digest_of_sources(line.files()),
+            "variables": environment(),
         }
+
+    def by_wall(self, job: Job) -> bool:
+        """Unless it prints its time."""
+        return not job.options.get("time")
 
     def load(self, job: Job, built: Mapping[str, str]) -> Kernel:
         """Placeholders are filled here."""
@@ -100,8 +106,7 @@ class _Line:
         """Program, files among the arguments, and files that were named."""
         program = self.program()
         outputs = set(self.outputs.values())
-        parts = (part for word in self.words[1:] for part in {word, word.rpartition("=")[2]} if part)
-        among = [path for part in parts if (path := self.directory / part) not in outputs and _is_file(path)]
+        among = [path for path in sources_among(self.words[1:], self.directory) if path not in outputs]
         return [*([] if program is None else [Path(os.path.realpath(program))]), *among, *self._depends]
 
 
@@ -224,9 +229,3 @@ def _array(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
     kind = np.dtype(dtype)
     values = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
     return values.reshape(shape) if values.size == math.prod(shape) else values
-
-
-def _is_file(path: Path) -> bool:
-    with contextlib.suppress(OSError, ValueError):
-        return path.is_file()
-    return False

@@ -1,13 +1,15 @@
-"""Files that a source takes in, where no compiler can be asked: quoted includes of C-like sources, and modules beside a Python file."""
+"""Files that a source takes in, where no compiler can be asked: includes of C-like sources, modules that Python imports, files in a command."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-__all__ = ["included", "modules_beside"]
+__all__ = ["included", "modules_beside", "sources_among"]
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<](?P<name>[^">\n]+)[">]', re.MULTILINE)
 
@@ -27,9 +29,21 @@ def included(source: Path, folders: Iterable[Path] = ()) -> list[Path]:
     return _reached(source, taken_in)
 
 
-def modules_beside(source: Path) -> list[Path]:
-    """The Python file, and every module beside it that it imports, as far as its text says so."""
-    return _reached(source, _imports)
+def modules_beside(source: Path, roots: Iterable[Path] = ()) -> list[Path]:
+    """The Python file, and every module that it imports as far as its text says so: those beside it, in its package, and below these folders.
+
+    Args:
+        roots: that modules are imported from as well; installed packages are told by their versions.
+    """
+    places = [source.parent, *roots]
+    return _reached(source, lambda path: _imports(path, places))
+
+
+def sources_among(words: Iterable[str], folder: Path = Path()) -> list[Path]:
+    """Files among the words of a command, and what is imported from those that are Python."""
+    parts = (part for word in words for part in (word, word.rpartition("=")[2]) if part)
+    there = [path for part in parts if _is_file(path := folder / part)]
+    return [file for path in there for file in (modules_beside(path) if path.suffix == ".py" else [path])]
 
 
 def _reached(source: Path, taken_in: Callable[[Path], list[Path]]) -> list[Path]:
@@ -50,16 +64,42 @@ def _first(name: str, folders: list[Path]) -> Path | None:
     return next((path for folder in folders if (path := folder / name).is_file()), None)
 
 
-def _imports(path: Path) -> list[Path]:
+def _imports(path: Path, places: list[Path]) -> list[Path]:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError):
         return []
-    names: list[str] = []
+    found: dict[Path, None] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names += [node.module or "", *(f"{node.module}.{alias.name}" if node.module else alias.name for alias in node.names)]
-    parts = [path.parent.joinpath(*name.split(".")) for name in names if name]
-    return [file for part in parts for file in (part.with_suffix(".py"), part / "__init__.py") if file.is_file()]
+        for level, name in _imported(node):
+            # `from .. import x` starts one folder up.
+            starts = places if not level else [path.parent.joinpath(*[".."] * (level - 1))]
+            found.update(dict.fromkeys(file for start in starts for file in _modules(start, name)))
+    return list(found)
+
+
+def _imported(node: ast.AST) -> list[tuple[int, str]]:
+    """(Dots, name) of what an import may mean: `from a import b` imports a, and b where that is a module."""
+    if isinstance(node, ast.Import):
+        return [(0, alias.name) for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        names = [alias.name for alias in node.names]
+        return [(node.level, ".".join(filter(None, (node.module, name)))) for name in ("", *names)]
+    return []
+
+
+def _modules(start: Path, name: str) -> list[Path]:
+    """Files of a dotted name below a folder: each package on the way is imported too."""
+    parts = name.split(".") if name else []
+    found = [start.joinpath(*parts[:count], "__init__.py") for count in range(1, len(parts) + 1)]
+    if parts:
+        found.append(start.joinpath(*parts).with_suffix(".py"))
+    else:
+        found.append(start / "__init__.py")
+    return [Path(os.path.normpath(file)) for file in found if file.is_file()]
+
+
+def _is_file(path: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return path.is_file()
+    return False

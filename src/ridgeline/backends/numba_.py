@@ -61,6 +61,10 @@ class Numba(Runner):
         """Those of this CPU."""
         return host_limits()
 
+    def by_wall(self, job: Job) -> bool:
+        """It does."""
+        return True
+
     def load(self, job: Job, built: Mapping[str, str]) -> Kernel:
         """Run the file and compile the function."""
         numba = _numba()

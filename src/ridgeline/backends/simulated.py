@@ -97,6 +97,10 @@ class Simulated(Runner):
         """Options and inputs; a state is no part of it."""
         return {**options_of(job, paths=("state",)), **inputs_of(job), "device": "simulated"}
 
+    def by_wall(self, job: Job) -> bool:
+        """It does."""
+        return True
+
     def build(self, job: Job, folder: str) -> dict[str, str]:
         """A file with how it behaves."""
         how = behaviour(job)

@@ -115,7 +115,7 @@ def tune(
         with contextlib.ExitStack() as stack:
             # Looking through the metadata of the environment takes as long as starting: once is enough for all.
             told = Piece("ridgeline.core.plugins:take", {"points": plugins.found(_PLUGINS)})
-            made = executor or (Nobody() if ready.replayed else stack.enter_context(_measuring(limits, told)))
+            made = executor or (Nobody() if ready.replayed else stack.enter_context(_measuring(limits, told, ready)))
             builders = None
             if workers > 1 and ready.subject.compiles:
                 builders = Builders(stack.enter_context(Workers(workers, limits=limits, preload=_PRELOAD, first=told)), workers)
@@ -142,9 +142,10 @@ def tune(
             )
 
 
-def _measuring(limits: Limits, told: Piece) -> Workers:
+def _measuring(limits: Limits, told: Piece, ready: Ready) -> Workers:
     """Who measures: one process at a time, which is replaced where it may have been damaged."""
-    return Workers(1, limits=limits, preload=_PRELOAD, first=told, spoiled=_spoiled, kept=_PROCESSES)
+    after = _limits_of_phases(ready.build_s, ready.run_s)
+    return Workers(1, limits=limits, preload=_PRELOAD, first=told, spoiled=_spoiled, kept=_PROCESSES, limit_after=after)
 
 
 def _ready(target: Any, folder: str, *, precisions: bool, device: Device | str | None, runs: int | None, cache: str, seed: int) -> Ready:
@@ -277,6 +278,12 @@ def _kept(run: Run, notebook: Notebook | None) -> TuneReport:
         caution = Caution(code="not-kept", message=str(error), effect="this tuning is in no notebook")
         return msgspec.structs.replace(run.tuned, warnings=(*run.tuned.warnings, caution))
     return found
+
+
+def _limits_of_phases(build_s: float, run_s: float) -> Callable[[Any], float | None]:
+    """Seconds that the worker itself may take for a phase: it ends by its own alarm before, unless the kernel has shut that off."""
+    allowed = {"build": build_s, "load": build_s, "run": 3 * run_s, "timing": _RUNS_OF_ATTEMPT * run_s}
+    return lambda phase: None if phase not in allowed else allowed[phase] + _ASIDE_S / 2
 
 
 def _spoiled(value: Any) -> bool:

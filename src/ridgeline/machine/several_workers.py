@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -43,6 +43,7 @@ class Workers:
         preload: modules that each imports before it is ready; first: a piece that each process runs before all others.
         spoiled: told a value, whether its process is to be replaced before the next piece.
         kept: processes of different surroundings that each worker keeps: pieces that come and go between two of them start none.
+        limit_after: as of `Worker.call`.
     """
 
     def __init__(
@@ -55,12 +56,14 @@ class Workers:
         first: Piece | None = None,
         spoiled: Callable[[Any], bool] = lambda value: False,
         kept: int = 1,
+        limit_after: Callable[[Any], float | None] | None = None,
     ) -> None:
         if not 1 <= count <= 1024 or len(environments) not in (0, 1, count):
             found = f"{count} workers, {len(environments)} environments"
             raise UsageError("1 to 1024 workers, and an environment for each, or one", found=found, remedy="change the numbers")
         given = list(environments) or [{}]
-        self._slots = [_Slot(limits or Limits(), given[place % len(given)], preload, first, spoiled, kept) for place in range(count)]
+        made = _Making(limits or Limits(), preload, first, spoiled, kept, limit_after)
+        self._slots = [_Slot(made, given[place % len(given)]) for place in range(count)]
 
     def run(self, pieces: Iterable[Piece], returns: type[T]) -> Iterator[Outcome[T]]:
         """As `Executor.run`; a piece is taken when a worker is free."""
@@ -97,13 +100,22 @@ class Workers:
         self.close()
 
 
+class _Making(NamedTuple):
+    """How processes are made and kept, as of `Workers`."""
+
+    limits: Limits
+    preload: str
+    first: Piece | None
+    spoiled: Callable[[Any], bool]
+    kept: int
+    limit_after: Callable[[Any], float | None] | None
+
+
 class _Slot:
     """One worker, the thread that waits for it, and those that replace it."""
 
-    def __init__(
-        self, limits: Limits, environment: Mapping[str, str], preload: str, first: Piece | None, spoiled: Callable[[Any], bool], kept: int
-    ) -> None:
-        self._limits, self._environment, self._preload, self._first, self._spoiled, self._most = limits, environment, preload, first, spoiled, kept
+    def __init__(self, made: _Making, environment: Mapping[str, str]) -> None:
+        self._made, self._environment = made, environment
         #: By what they were started with, the one that was used last at the end.
         self._kept: dict[Hashable, Worker] = {}
         self._worker: Worker | None = None
@@ -133,8 +145,8 @@ class _Slot:
             worker = self._started(within)
             # Starting a process is no part of the piece.
             started = time.monotonic()
-            value = worker.call(piece.function, piece.arguments, returns, on_report=reports.append)
-            if within.alone or self._spoiled(value):
+            value = worker.call(piece.function, piece.arguments, returns, on_report=reports.append, limit_after=self._made.limit_after)
+            if within.alone or self._made.spoiled(value):
                 self._drop(worker)
             return Outcome(number, value, None, time.monotonic() - started, reports[-1] if reports else None)
         except RidgelineError as error:
@@ -149,10 +161,10 @@ class _Slot:
             worker.close()
             worker = None
         if worker is None:
-            while len(self._kept) >= self._most:
+            while len(self._kept) >= self._made.kept:
                 self._drop(next(iter(self._kept.values())))
-            limits = self._limits if within.cpus is None else msgspec.structs.replace(self._limits, cpus=within.cpus)
-            worker = Worker(limits=limits, environment={**self._environment, **within.variables}, preload=self._preload)
+            limits = self._made.limits if within.cpus is None else msgspec.structs.replace(self._made.limits, cpus=within.cpus)
+            worker = Worker(limits=limits, environment={**self._environment, **within.variables}, preload=self._made.preload)
             self._begin(worker, key)
         self._kept[key] = self._worker = worker
         return worker
@@ -160,8 +172,8 @@ class _Slot:
     def _begin(self, worker: Worker, key: Hashable) -> None:
         self._kept[key] = self._worker = worker
         worker.wait_until_ready()
-        if self._first is not None:
-            worker.call(self._first.function, self._first.arguments, Any)
+        if self._made.first is not None:
+            worker.call(self._made.first.function, self._made.first.arguments, Any)
 
     def abandon(self) -> None:
         """End what is running, and wait until its thread has seen that."""

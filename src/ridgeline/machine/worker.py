@@ -8,6 +8,7 @@ this room importing them. What runs in the child is decided by the caller; the b
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import signal
@@ -138,6 +139,7 @@ class Worker:
         *,
         timeout_s: float | None = None,
         on_report: Callable[[Any], None] | None = None,
+        limit_after: Callable[[Any], float | None] | None = None,
     ) -> T:
         """Run `function` in the child and return its result.
 
@@ -148,6 +150,7 @@ class Worker:
             returns: type of the result.
             timeout_s: seconds for this call, `Limits.wall_s` if not given.
             on_report: told each report in plain form as it arrives, so that a kill loses at most what is in flight.
+            limit_after: of a report, the seconds in which the next one or the answer has to come; null for no such limit.
 
         Raises:
             RidgelineError: of the class that the function raised.
@@ -160,7 +163,7 @@ class Worker:
         try:
             self._wait_until_ready()
             self._tail.clear()
-            answer = self._exchange(frame(message("call", dict(arguments), function)), limit_s, on_report or _ignore)
+            answer = self._exchange(frame(message("call", dict(arguments), function)), limit_s, on_report or _ignore, limit_after)
         except BaseException:
             # Whatever happened on this side (Ctrl-C, a callback that raised), the child is in the middle of something nobody waits for.
             self.kill()
@@ -234,21 +237,27 @@ class Worker:
         with contextlib.suppress(Exception):
             self.kill()
 
-    def _exchange(self, request: bytes, limit_s: float | None, on_report: Callable[[Any], None]) -> Message:
+    def _exchange(
+        self, request: bytes, limit_s: float | None, on_report: Callable[[Any], None], limit_after: Callable[[Any], float | None] | None = None
+    ) -> Message:
         """Send the request and wait for its answer, passing reports on."""
         waiting = memoryview(request)
         started, cpu_before = time.monotonic(), cpu_s(self._process.pid)
+        end = math.inf if limit_s is None else started + limit_s
+        next_end = math.inf
         while True:
             while self._arrived:
                 received = self._arrived.pop(0)
                 if received.kind == "report":
                     on_report(received.value)
+                    allowed_s = None if limit_after is None else limit_after(received.value)
+                    next_end = math.inf if allowed_s is None else time.monotonic() + allowed_s
                 else:
                     return received
-            left = None if limit_s is None else started + limit_s - time.monotonic()
-            if left is not None and left <= 0:
-                self._time_is_up(limit_s or 0.0, cpu_before)
-            wait_s = _LOOK_S if left is None else min(_LOOK_S, left)
+            left = min(end, next_end) - time.monotonic()
+            if left <= 0:
+                self._time_is_up(time.monotonic() - started if next_end < end else limit_s or 0.0, cpu_before)
+            wait_s = min(_LOOK_S, left)
             at_end = self._listen(waiting, wait_s)
             if at_end and not self._arrived:
                 self._gone()

@@ -1,4 +1,4 @@
-"""Which files of external weights a model names that are not there. Reads the model's names only, never its weights."""
+"""Which files of external weights a model names, and which of these are not there. Reads the model's names only, never its weights."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import os
 from importlib import import_module
 from typing import Any
 
-__all__ = ["missing_weights"]
+__all__ = ["external_files", "missing_weights"]
 
 _SHOWN = 3
 
 
 def missing_weights(path: str) -> tuple[str, ...]:
     """Names of missing files of external data, at most three; empty if none is missing, or it cannot be told without the onnx package."""
+    folder = os.path.dirname(path)
+    return tuple(name for name in external_files(path) if not os.path.isfile(os.path.join(folder, name)))[:_SHOWN]
+
+
+def external_files(path: str) -> tuple[str, ...]:
+    """Names of all files of external data, relative to the model's folder; empty if there are none, or it cannot be told without the onnx package."""
     try:
         onnx: Any = import_module("onnx")
         model = onnx.load(path, load_external_data=False)
     except Exception:  # not installed, or no model: the caller has the runtime's own error
         return ()
-    folder = os.path.dirname(path)
-    missing: list[str] = []
-    for tensor in _tensors(model.graph):
-        for entry in tensor.external_data:
-            if entry.key == "location" and entry.value not in missing and not os.path.isfile(os.path.join(folder, entry.value)):
-                missing.append(entry.value)
-    return tuple(missing[:_SHOWN])
+    named = (entry.value for tensor in _tensors(model.graph) for entry in tensor.external_data if entry.key == "location")
+    return tuple(dict.fromkeys(named))
 
 
 def _tensors(graph: Any) -> list[Any]:

@@ -24,9 +24,11 @@ from ridgeline.targets import Prepared, ProcessFlavour, TargetSpec, parse_target
 from ridgeline.targets.changes import REORDERED, Applied, Change, Situation, registry
 
 from ..base import Argument, BuildFailed, Check, Environment, Job, Kernel, RunFailed, Runner
-from ..digests import digest_of_file, inputs_of, options_of
+from ..digests import digest, digest_of_source, digest_of_sources, inputs_of, options_of
 from ..registry import ready
 from ..registry import registry as runners
+from ..surroundings import environment
+from .files import files_of, modules_loaded, packages_loaded
 from .results import Array, arrays_of, as_expected, outputs_of
 from .space import DeploymentSpace, Setting, parameter_of
 
@@ -34,6 +36,8 @@ __all__ = ["Deployment", "Look", "deployment_of", "job_of", "look", "target_of"]
 
 #: As every instrument that compares results of processes has it.
 _SEED = 12345
+#: What changes how runtimes and interpreters behave, beside threads and memory.
+_VARIABLES = r"(ORT|ONNX|OV|OPENVINO|XNNPACK|TORCH|PYTORCH|TORCHINDUCTOR|TRITON|ONEDNN|DNNL|CUDA|NUMBA)_\w+|PYTHON(OPTIMIZE|MALLOC|DEVMODE|JIT)"
 _OF_A_PROCESS = "every call is a process of its own, whose results are not looked at"
 
 
@@ -45,6 +49,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         outputs: of a call, to be checked; empty where they cannot be.
         unchecked: why outputs cannot be checked, in a sentence; empty where they can.
         out_of_place: change → why it has no place in this target, which only the prepared one shows.
+        modules: source files of the user's own that were imported for it; packages: installed ones with their versions.
         warnings: of preparing.
     """
 
@@ -52,6 +57,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[Argument, ...] = ()
     unchecked: str = ""
     out_of_place: dict[str, str] = {}
+    modules: tuple[str, ...] = ()
+    packages: dict[str, str] = {}
     warnings: tuple[Caution, ...] = ()
 
 
@@ -107,18 +114,16 @@ class Deployment(Runner):
         return applied
 
     def identity(self, job: Job) -> dict[str, str]:
-        """The target and its files, the software and the machine."""
-        spec = target_of(job)
-        model, given, machine = Path(spec.path or spec.module or ""), Path(spec.input or ""), read_machine()
+        """The target with its files, the software, the machine, and variables that change runtimes; `files` says what cannot be known."""
+        spec, machine = target_of(job), read_machine()
         return {
             **options_of(job),
             **inputs_of(job),
-            "source": digest_of_file(model),
-            # Where a format keeps them: the weights of model.xml, and usually the external ones of model.onnx.
-            "weights": "; ".join(digest_of_file(path) for path in (model.with_suffix(".bin"), Path(f"{model}.data")) if path.is_file()),
-            "input": _digest_of_inputs(given) if spec.input else digest_of_file(Path(spec.inputs.rpartition(":")[0])) if spec.inputs else "",
+            "sources": digest_of_sources(files_of(spec)),
+            "input": _digest_of_inputs(Path(spec.input)) if spec.input else "",
             "software": "; ".join(f"{name} {version}" for name, version in sorted(software_versions().items())),
             "device": f"{machine.fingerprint}; {machine.cpus_usable} CPUs",
+            "variables": environment(_VARIABLES),
         }
 
     def environment(self, job: Job) -> Environment:
@@ -130,6 +135,10 @@ class Deployment(Runner):
         seed = {"PYTHONHASHSEED": "0"} if self.alone else {}
         variables = worker_environment(spec) if self.pools else spec.environment
         return Environment(variables={**seed, **variables}, cpus=cpus, alone=self.alone)
+
+    def by_wall(self, job: Job) -> bool:
+        """It does."""
+        return True
 
     def load(self, job: Job, built: Mapping[str, str]) -> Kernel:
         """Prepare the target and apply what the configuration asks for; the call is made once, since some changes do their work then.
@@ -255,8 +264,10 @@ def look(spec: TargetSpec, reference: str) -> Look:
             np.savez(file, **arrays)  # type: ignore[arg-type]
     out_of_place = _out_of_place(prepared)
     prepared.close()
-    outputs = outputs_of(arrays)
-    return Look(info=prepared.info, outputs=outputs, unchecked=unchecked, out_of_place=out_of_place, warnings=tuple(prepared.warnings))
+    return Look(
+        info=prepared.info, outputs=outputs_of(arrays), unchecked=unchecked, out_of_place=out_of_place, modules=tuple(modules_loaded()),
+        packages=packages_loaded(), warnings=tuple(prepared.warnings),
+    )  # fmt: skip
 
 
 def _out_of_place(prepared: Prepared) -> dict[str, str]:
@@ -311,7 +322,7 @@ def _shaped(job: Job) -> tuple[TargetSpec, list[Change]]:
 
 def _digest_of_inputs(path: Path) -> str:
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return "; ".join(digest_of_file(file) for file in files if file.is_file())
+    return digest([(str(file.relative_to(path)), digest_of_source(file)) for file in files if file.is_file()])
 
 
 def _waited(prepared: Prepared) -> Any:

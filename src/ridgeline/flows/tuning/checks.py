@@ -201,8 +201,10 @@ def _dtype(dtype: Any, where: str) -> None:
 
 def _check(check: SpecCheck, kernel: SpecKernel, spec: TuningSpec, where: str) -> None:
     place = f"[kernel.check] of {where}"
-    if not isinstance(check.relative, int | float) or not 0 <= check.relative < math.inf:
-        raise UsageError("a relative tolerance of 0 or more", found=f"{check.relative!r:.60} in {place}", remedy="write it as 1e-4")
+    for name, tolerance in (("relative", check.relative), ("whole", check.whole)):
+        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < math.inf:
+            found = f"{tolerance!r:.60} as {name} in {place}"
+            raise UsageError("a relative tolerance of 0 or more", found=found, remedy="write it as 1e-4")
     if sum(map(bool, (check.reference, check.config, check.kernel))) > 1:
         raise UsageError("one reference", found=f"several in {place}", remedy="give a file, a configuration, or a kernel")
     if (check.reference or check.config or check.kernel) and not any(argument.output for argument in kernel.arguments):

@@ -94,7 +94,8 @@ def job_of(spec: TuningSpec, config: Mapping[str, Value], reference: str = "") -
     path = reference or (absolute(kernel.check.reference, spec) if kernel.check.reference else "")
     return Job(
         runner=kernel.runner, values=dict(values.known), options=_options(kernel.runner, kernel.options, values, spec),
-        arguments=tuple(_argument(each, values) for each in kernel.arguments), check=Check(reference=path, relative=float(kernel.check.relative)),
+        arguments=tuple(_argument(each, values) for each in kernel.arguments),
+        check=Check(reference=path, relative=float(kernel.check.relative), whole=float(kernel.check.whole)),
     )  # fmt: skip
 
 

@@ -54,13 +54,14 @@ class SpecCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         reference: path of an `.npz` with an array for each output.
         config: a configuration whose outputs are right.
         kernel: options of a kernel whose outputs are right; `runner` among them where it is another one.
-        relative: tolerance, × the largest magnitude of the reference.
+        relative: tolerance of numbers with a point, × the largest magnitude of the reference; whole: the same of whole numbers and truth values.
     """
 
     reference: str = ""
     config: dict[str, Value] = {}
     kernel: dict[str, Any] = {}
     relative: float = 1e-4
+    whole: float = 0.0
 
 
 class SpecKernel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

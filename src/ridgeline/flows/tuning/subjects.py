@@ -21,6 +21,7 @@ from ridgeline.core.space import Value
 from ridgeline.stats import median_interval
 from ridgeline.tuning.space import Configurations
 
+from .identity import identity_of_jobs, some_jobs
 from .objectives import OBJECTIVES, TIME
 
 __all__ = ["RUNS", "Jobs", "Recording", "Subject", "key_of", "trial_of"]
@@ -68,7 +69,7 @@ class Jobs:
         job_of: a configuration as a job; raises `BuildFailed` where it has none.
         default: to hold the best against; cache: folder of the compile cache, the user's own if empty.
         build_limit_s, run_limit_s: of a configuration; runs: timed, of an attempt; seven, or as many as fill 20 ms, if null.
-        beside: more of what times depend on.
+        beside: more of what times depend on, which goes before what the runner says of one configuration.
     """
 
     unit = "s"
@@ -82,10 +83,11 @@ class Jobs:
         self._job_of, self._cache = job_of, cache
         self._runs: dict[str, float] = {"runs": RUNS, "least_s": _LEAST_S} if runs is None else {"runs": runs}
         self._limits = {"build_limit_s": build_limit_s, "run_limit_s": run_limit_s}
-        self._first = first = self._some_job()
-        self._runner: Runner | None = ready(first.runner) if first is not None else None
+        jobs = some_jobs(configurations, job_of)
+        self._first = jobs[0] if jobs else None
+        self._runner: Runner | None = ready(jobs[0].runner) if jobs else None
         self.compiles = self._runner is not None and self._runner.parallel and type(self._runner).build is not Runner.build
-        self.identity = {**(self._runner.identity(first) if self._runner is not None and first is not None else {}), **(beside or {})}
+        self.identity = {**(identity_of_jobs(self._runner, jobs) if self._runner is not None else {}), **(beside or {})}
 
     def aim(self, objectives: tuple[str, ...]) -> None:
         """Make these small instead of the time.
@@ -100,15 +102,6 @@ class Jobs:
         if "memory" in objectives and device == "gpu":
             raise UsageError("a kernel of the CPU, whose memory is that of its process", found="one of a GPU", remedy="tune for time or energy")
         self.objectives, self.unit = objectives, OBJECTIVES[objectives[0]].unit
-
-    def _some_job(self) -> Job | None:
-        """The first configuration that has a job: it stands for all, since the space is a part of what a record belongs to."""
-        for number in range(min(self.configurations.count, 1000)):
-            try:
-                return self._job_of(self.configurations.config(self.configurations.at([number])[0]))
-            except BuildFailed:
-                continue
-        return None
 
     def piece(self, config: Config, best: float | None) -> Piece | Attempt:
         """See `Subject`."""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+import msgspec
+
 from ridgeline.core import Parameter, ReadError, UsageError
 from ridgeline.core.units import parse
 from ridgeline.tuning.search import DEFAULT
@@ -108,7 +110,7 @@ def spec_of_toml(text: str, where: str, folder: str) -> TuningSpec:
 
 def _kernel(table: _Table) -> SpecKernel:
     arguments = table.get("arguments", list, [])
-    work, check = table.table("work", ("flop", "bytes")), table.table("check", ("reference", "relative"))
+    work, check = table.table("work", ("flop", "bytes")), table.table("check", ("reference", "relative", "whole"))
     return SpecKernel(
         runner=table.needed("runner", str),
         options={key: value for key, value in table.found.items() if key not in ("runner", "constants", "arguments", "work", "check")},
@@ -132,17 +134,18 @@ def _argument(found: Any, place: int, kernel: _Table) -> SpecArgument:
 
 
 def _check(table: _Table) -> SpecCheck:
-    relative, reference = table.get("relative", float, 1e-4), table.found.get("reference", "")
+    reference = table.found.get("reference", "")
+    check = SpecCheck(relative=table.get("relative", float, 1e-4), whole=table.get("whole", float, 0.0))
     if isinstance(reference, dict):
         # A kernel has a source, or whatever else its runner is made of; a configuration has values of parameters.
         kernel = bool({"source", "command", "runner", "function"}.intersection(reference))
-        return SpecCheck(kernel=reference, relative=relative) if kernel else SpecCheck(config=reference, relative=relative)
+        return msgspec.structs.replace(check, **{"kernel" if kernel else "config": reference})
     if not isinstance(reference, str):
         remedy = 'write reference = "right.npz", {source = "plain.c", function = "f"}, or values of the parameters'
         raise UsageError(
             f"a file, a kernel or a configuration as reference of {table.place}", found=f"{reference!r:.80} in {table.where}", remedy=remedy
         )
-    return SpecCheck(reference=reference, relative=relative)
+    return msgspec.structs.replace(check, reference=reference)
 
 
 # ── [parameters] ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────

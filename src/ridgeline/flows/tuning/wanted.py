@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ridgeline.backends import BuildFailed, Job
 from ridgeline.backends.deployments import EVERY_PRECISION, Look, deployment_of, job_of, space_of
+from ridgeline.backends.digests import digest_of_sources
 from ridgeline.core import Caution, Device, RooflineLeft, TuneReport, UsageError
 from ridgeline.core.space import Value
 from ridgeline.machine import Limits, Worker, read_machine
@@ -105,6 +107,7 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
             ceilings, probed, if null.
         cache: of what is compiled; runs: timed, of one attempt.
     """
+    from .identity import identity_of_spec
     from .resolve import configurations_of, job_of, limits_in, reference_job
 
     configurations = configurations_of(spec, device, _limits_here(spec) if limits_in(spec) else None)
@@ -116,7 +119,7 @@ def of_spec(spec: Any, folder: str, *, device: Device | None = None, cache: str 
             worker.call("ridgeline.flows.tuning.reference:write_reference", {"job": right, "path": reference, "cache": cache}, list[str])
     subject = Jobs(
         spec.name, configurations, lambda config: job_of(spec, config, reference), default=spec.default or None, cache=cache,
-        build_limit_s=limits.build_s, run_limit_s=limits.run_s, runs=runs,
+        build_limit_s=limits.build_s, run_limit_s=limits.run_s, runs=runs, beside=identity_of_spec(spec, right),
     )  # fmt: skip
     search, ceilings = spec.search, _ceilings_of(spec, device)
     return Ready(
@@ -197,6 +200,7 @@ def of_target(target: TargetSpec | str, folder: str, *, arguments: Sequence[str]
     subject = Jobs(
         spec.name, Configurations(space.space), job, default=space.default, build_limit_s=_DEPLOYMENT_BUILD_S, run_limit_s=_DEPLOYMENT_RUN_S,
         runs=runs,
+        beside={"modules": digest_of_sources(map(Path, found.modules)), **{f"package {name}": text for name, text in found.packages.items()}},
     )  # fmt: skip
     cautions = [*found.warnings]
     if found.unchecked:
