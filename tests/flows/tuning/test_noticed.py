@@ -309,13 +309,13 @@ def test_another_driver_or_device_of_opencl_is_noticed(what: str, tmp_path: Path
         pytest.skip(find("opencl").missing())
     (tmp_path / "k.cl").write_text("kernel void f(global float *y) { y[0] = 1; }\n")
     job = Job(runner="opencl", options={"source": str(tmp_path / "k.cl"), "function": "f", "global_size": [1]})
-    real, before = opencl._device(job), find("opencl").identity(job)
+    real, before = opencl._device(job.options), find("opencl").identity(job)
 
     class Other:
         def __getattr__(self, name: str) -> Any:
             return "another" if name == what else getattr(real, name)
 
-    monkeypatch.setattr(opencl, "_device", lambda job: Other())
+    monkeypatch.setattr(opencl, "_device", lambda options: Other())
     after = find("opencl").identity(job)
     assert {name for name in before if before[name] != after[name]} == {"device"}
 
