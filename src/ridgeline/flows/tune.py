@@ -20,6 +20,7 @@ from ridgeline.core import Caution, Device, Facts, RidgelineError, RooflineLeft,
 from ridgeline.core.executor import Executor, Piece
 from ridgeline.device import find
 from ridgeline.machine import Limits, Workers, commit_of, read_machine, software_versions
+from ridgeline.model.learned.threads import one_blas_thread
 from ridgeline.tuning.search import DEFAULT
 from ridgeline.tuning.search import strategy as search_of
 from ridgeline.tuning.search.several import Several
@@ -213,14 +214,16 @@ def tune_subject(
         several = len(subject.objectives) > 1
         asked = Several(search, len(subject.objectives), seed) if several else search
         loop = Loop(subject, asked, opened, executor, budget, say, builders=builders, seed=seed)
-        loop.search()
-        if several:
-            loop.front()
-        standing, configs = loop.finals()
-        if several:
-            # What the finals have moved onto it.
-            loop.front(part=1.0)
-        found = concluded(loop, standing, configs, strategy=strategy, seed=seed, machine=machine.description, software=software)
+        # The products of matrices of a search are small, and threads that wait for the next one take time from what is measured.
+        with one_blas_thread():
+            loop.search()
+            if several:
+                loop.front()
+            standing, configs = loop.finals()
+            if several:
+                # What the finals have moved onto it.
+                loop.front(part=1.0)
+            found = concluded(loop, standing, configs, strategy=strategy, seed=seed, machine=machine.description, software=software)
         found = msgspec.structs.replace(
             found, record=record if kept else None, fingerprint=machine.fingerprint,
             shape=dict(ready.shape) if ready else {}, how=dict(ready.how) if ready else {}, roofline=_left(found, ready, say),

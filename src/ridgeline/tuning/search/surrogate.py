@@ -29,11 +29,16 @@ _REACH, _NOISE = (-2.0, 4.0, 0.7, 1.0), (-4.0, 0.0, -2.0, 1.0)
 #: ln of how alike two different numbers are at the most.
 _OWN = 0.15
 _JITTER = 1e-6
-_ITERATIONS = 25
+#: Steps of learning with few values, and with more, where it goes on from what was learned before.
+_ITERATIONS, _FEW = (25, 10), 32
 #: Variances below this are rounding.
 _LEAST_VARIANCE = 1e-6
 #: Configurations of which means are worked out at once.
 _AT_ONCE = 2048
+#: Values from which reaches are learned at the most: the time of it grows with their cube.
+_LEARNED_FROM = 128
+#: Candidates that are looked at together, so that what is made for them stays in a cache.
+_TOGETHER = 1024
 #: Values for which room is made at once.
 _STEP = 128
 
@@ -87,20 +92,52 @@ class Surrogate:
         """Reaches and noise anew from all values, (n, parameters) and (n,), of mean 0 and deviation 1 or so."""
         from scipy.optimize import minimize
 
-        apart = [(order, table[np.ix_(rows[:, place], rows[:, place])]) for place, (order, table) in enumerate(self._apart)]
+        some = _some(target)
+        apart = [(order, table[np.ix_(rows[some, place], rows[some, place])]) for place, (order, table) in enumerate(self._apart)]
         start = np.append(np.clip(self._reaches, -1.5, 3.0), np.log(self._noise))
         bounds = [_REACH[:2]] * len(apart) + [_NOISE[:2]]
-        found = minimize(_unlikely, start, (apart, target), "L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": _ITERATIONS})
+        options = {"maxiter": _ITERATIONS[len(some) > _FEW]}
+        found = minimize(_unlikely, start, (apart, target[some]), "L-BFGS-B", jac=True, bounds=bounds, options=options)
         self._reaches, self._noise = found.x[:-1], float(np.exp(found.x[-1]))
         self.take(rows, target)
 
     def take(self, rows: Rows, target: Floats) -> None:
         """These values in place of those that it holds, with the reaches as they are."""
         self._tables, self._singles = self._made_tables()
-        self._rows, self._left = self._rows[:0], self._left[:0]
+        self._rows, self._left = rows[:0], np.zeros(0)
         self._mean[:], self._variance[:] = 0.0, 1.0
-        for row, value in zip(rows, target.tolist(), strict=True):
-            self.add(row, value)
+        if not len(rows):
+            return
+        self._room(len(rows))
+        alike = np.ones((len(rows), len(rows)))
+        for table, held in zip(self._tables, rows.T, strict=True):
+            alike *= table[np.ix_(held, held)]
+        factor = np.linalg.cholesky(alike + (self._noise**2 + _JITTER) * np.eye(len(rows)))
+        self._factor[: len(rows), : len(rows)], self._rows = factor, rows
+        self._whiten(factor.astype(np.float32))
+        self.retarget(target)
+
+    def _whiten(self, factor: Singles) -> None:
+        """All candidates against all that is held at once: a few at a time, one product of matrices for each."""
+        from scipy.linalg import solve_triangular
+
+        number = self.held
+        chosen = [single[held] for single, held in zip(self._singles, self._rows.T, strict=True)]
+        for first in range(0, self._count, _TOGETHER):
+            part = slice(first, first + _TOGETHER)
+            alike = np.ones((number, len(self._columns[0][part])), np.float32)
+            for table, values in zip(chosen, self._columns, strict=True):
+                alike *= table.take(values[part], axis=1)
+            whitened = solve_triangular(factor, alike, lower=True, check_finite=False, overwrite_b=True)
+            self._whitened[:number, part] = whitened
+            self._variance[part] -= np.einsum("ij,ij->j", whitened, whitened)
+
+    def _room(self, number: int) -> None:
+        """For so many values."""
+        if number > len(self._factor):
+            more = -(-(number - len(self._factor)) // _STEP) * _STEP
+            self._factor = np.pad(self._factor, ((0, more), (0, more)))
+            self._whitened = np.vstack((self._whitened, np.zeros((more, self._count), np.float32)))
 
     def retarget(self, target: Floats) -> None:
         """Other values of what it holds, (held,): O(n N), since what it knows of rows and candidates stays."""
@@ -119,9 +156,7 @@ class Surrogate:
         from scipy.linalg import solve_triangular
 
         number = self.held
-        if number == len(self._factor):
-            self._factor = np.pad(self._factor, ((0, _STEP), (0, _STEP)))
-            self._whitened = np.vstack((self._whitened, np.zeros((_STEP, self._count), np.float32)))
+        self._room(number + 1)
         column = np.ones(self._count, np.float32)
         for single, place, values in zip(self._singles, row.tolist(), self._columns, strict=True):
             column *= single[place].take(values)
@@ -175,6 +210,15 @@ class Surrogate:
     def believed(self) -> tuple[Singles, Singles]:
         """(mean, deviation) of all candidates, (N,), without noise."""
         return self._mean, np.sqrt(np.maximum(self._variance, np.float32(_LEAST_VARIANCE)))
+
+
+def _some(target: Floats) -> NDArray[np.int64]:
+    """Of many values those by which reaches are learned: the best half, and of the others every so many, as they come."""
+    if len(target) <= _LEARNED_FROM:
+        return np.arange(len(target))
+    order = np.argsort(target, kind="stable")
+    best, others = order[: _LEARNED_FROM // 2], np.sort(order[_LEARNED_FROM // 2 :])
+    return np.concatenate((best, others[np.linspace(0, len(others) - 1, _LEARNED_FROM // 2).astype(np.int64)]))
 
 
 def _alike(order: bool, apart: Floats) -> Floats:
