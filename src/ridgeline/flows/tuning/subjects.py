@@ -30,7 +30,8 @@ Config = Mapping[str, Value]
 #: Of fewer runs all that is known is that the median lies between the smallest and the largest, with probability 1 − 2^(1−n).
 _CONFIDENCE, _LEAST_CONFIDENCE = 0.95, 1e-9
 #: Timed runs of one attempt, and seconds that they fill where nobody has said how many: a short kernel costs little more than it takes to prepare it.
-RUNS, _LEAST_S = 7, 0.02
+#: The second for what is held against the best, in the finals and in looks at the device.
+RUNS, _LEAST_S, _HELD_S = 7, 0.02, 0.1
 
 
 class Subject(Protocol):
@@ -55,7 +56,8 @@ class Subject(Protocol):
         """Make these small instead of the time."""
 
     def piece(self, config: Config, best: float | None) -> Piece | Attempt:
-        """The measurement of a configuration, given up when clearly slower than the best; or why it cannot even be asked for."""
+        """The measurement of a configuration, given up when clearly slower than the best, and longer where none is given; or why it cannot even be
+        asked for."""
 
     def build(self, config: Config) -> Piece | None:
         """What can be done beforehand, beside others."""
@@ -109,7 +111,8 @@ class Jobs:
             job = self._job_of(config)
         except BuildFailed as error:
             return Attempt(failure="invalid" if error.invalid else "compile", text=str(error))
-        arguments: dict[str, Any] = {"job": job, **self._runs, "best_s": best, "cache": self._cache, **self._limits}
+        runs = {**self._runs, "least_s": _HELD_S} if best is None and "least_s" in self._runs else self._runs
+        arguments: dict[str, Any] = {"job": job, **runs, "best_s": best, "cache": self._cache, **self._limits}
         beside = [name for name in self.objectives if name in METRICS]
         if beside:
             # What is clearly slower may be the best in something else.
