@@ -73,8 +73,8 @@ def test_every_extra_is_known_by_the_name_that_is_imported() -> None:
     """Nothing but the metadata knows which package an extra brings."""
     extras = set(metadata.metadata("ridgeline").get_all("Provides-Extra") or []) - {"all"}
     names = [
-        "onnx", "torch", "ai_edge_litert", "openvino", "pyopencl", "numba", "py_spy", "lightgbm", "litestar", "psycopg", "pyarrow", "ray",
-        "zstandard",
+        "onnx", "torch", "ai_edge_litert", "openvino", "pyopencl", "numba", "py_spy", "lightgbm", "litestar", "optuna", "psycopg", "pyarrow",
+        "ray", "zstandard",
     ]  # fmt: skip
     remedies = [error.remedy for name in names if (error := missing_extra(name)) is not None]
     assert {remedy.partition("[")[2].rstrip("]'") for remedy in remedies} == extras

@@ -63,6 +63,20 @@ def test_a_recording_that_misleads_is_dropped() -> None:
     assert np.median(with_it) < max(1.05, 1.05 * float(np.median(without)))
 
 
+def test_after_a_guess_that_misled_the_search_begins_as_without_it() -> None:
+    """What an upside-down guess has led to lies all in the worst corner, where nothing is learned about the rest."""
+    space = large()
+    rows = space.drawn(2000, np.random.default_rng(0))
+    plain = Guided(space, 1)
+    start = set(space.numbers(plain.ask(8)).tolist())
+    search = Guided(space, 1, recorded_guess(space, [(rows, 1.0 / seconds(space, rows))]))
+    reached(search, 40)
+    assert start <= set(space.numbers(search.rows).tolist())
+    faithful = Guided(space, 1, recorded_guess(space, [(rows, seconds(space, rows))]))
+    reached(faithful, 40)
+    assert not start <= set(space.numbers(faithful.rows).tolist())
+
+
 def test_failures_of_a_recording_are_bad_there() -> None:
     space = fake_space()
     rows = space.at(np.arange(space.count))

@@ -43,6 +43,8 @@ _GUESS_OFF, _LEAST_SCALE = 0.3, 1e-3
 _WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 #: Deviations for improvements over those of the process; turns beside the same best.
 _WIDER, _BESIDE = 1.5, 4
+#: A guess of which no more than this is believed has misled.
+_DROPPED = 0.25
 #: Improvements below this part of a deviation of the target are none.
 _LEAST_GAIN = 0.01
 #: Values above the median by more than the distance between quartiles and this, in ln, count as so far; failures as far or as the worst.
@@ -77,6 +79,8 @@ class Guided(Strategy):
         #: Places of what the process holds.
         self._held: list[int] = []
         self._start = self._spread()
+        #: Whether the guess was found to say little: what it has led to is all in one corner then, and the search begins as without it.
+        self._misled = False
         if guess is not None:
             self._renew()
 
@@ -89,6 +93,8 @@ class Guided(Strategy):
         """The start; then by turns the largest gain, the likeliest beside the best, the best ratio of densities."""
         if self._surrogate is None:
             return self._start[: len(self._asked) + count]
+        if self._misled and len(start := self._not_asked(self._start)):
+            return start[:count]
         free = self._free()
         waits = self.space.at([number for number in self._asked if number not in self._place])
         for row in waits:
@@ -102,6 +108,10 @@ class Guided(Strategy):
             self._expect(picked[-1])
         self._surrogate.drop(len(waits) + max(0, len(picked) - 1))
         return self._pool[picked]
+
+    def _not_asked(self, rows: Rows) -> Rows:
+        numbers = self.space.numbers(rows).tolist()
+        return rows[[number not in self._asked for number in numbers]]
 
     def told(self, places: list[int], fresh: int) -> None:
         """The process takes what is new, or learns anew when it is time."""
@@ -170,6 +180,7 @@ class Guided(Strategy):
             left = logs[kept] - self._guessed(self._guess_of(kept))
             found.append(0.5 * len(kept) * np.log(self._surrogate.misfit(left - left.mean()) + 1e-12) - weight)
         self._weight = _WEIGHTS[int(np.argmin(found))]
+        self._misled |= self._weight <= _DROPPED
 
     def _renew(self) -> None:
         """Another pool, where not all configurations are in it, and a process over it."""
