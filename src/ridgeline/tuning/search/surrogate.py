@@ -93,11 +93,11 @@ class Surrogate:
         from scipy.optimize import minimize
 
         some = _some(target)
-        apart = [(order, table[np.ix_(rows[some, place], rows[some, place])]) for place, (order, table) in enumerate(self._apart)]
+        pairs = [(order, table, rows[some, place][:, None] * len(table) + rows[some, place]) for place, (order, table) in enumerate(self._apart)]
         start = np.append(np.clip(self._reaches, -1.5, 3.0), np.log(self._noise))
-        bounds = [_REACH[:2]] * len(apart) + [_NOISE[:2]]
+        bounds = [_REACH[:2]] * len(pairs) + [_NOISE[:2]]
         options = {"maxiter": _ITERATIONS[len(some) > _FEW]}
-        found = minimize(_unlikely, start, (apart, target[some]), "L-BFGS-B", jac=True, bounds=bounds, options=options)
+        found = minimize(_unlikely, start, (pairs, target[some]), "L-BFGS-B", jac=True, bounds=bounds, options=options)
         self._reaches, self._noise = found.x[:-1], float(np.exp(found.x[-1]))
         self.take(rows, target)
 
@@ -228,29 +228,36 @@ def _alike(order: bool, apart: Floats) -> Floats:
     return np.exp(-apart)
 
 
-def _unlikely(point: Floats, apart: Sequence[tuple[bool, Floats]], target: Floats) -> tuple[float, Floats]:
-    """Negative logarithm of likelihood times priors, and its slopes."""
+def _unlikely(point: Floats, pairs: Sequence[tuple[bool, Floats, Rows]], target: Floats) -> tuple[float, Floats]:
+    """Negative logarithm of likelihood times priors, and its slopes.
+
+    Args:
+        pairs: of each parameter as `distances` has it, and which place of the table, taken flat, each pair of values is, (n, n).
+    """
+    from scipy.linalg.lapack import dpotri
+
     count, noise = len(target), float(np.exp(2.0 * point[-1]))
     alike, slopes = np.ones((count, count)), []
-    for (order, table), reach in zip(apart, point, strict=False):
+    # What is worked out once for two values is looked up for all pairs that have these.
+    for (order, table, places), reach in zip(pairs, point, strict=False):
         scaled = table / np.exp(reach)
-        own = _alike(order, scaled)
         if order:
             root = np.sqrt(5.0) * scaled
             slopes.append(root * root / 3.0 * (1.0 + root) / (1.0 + root + root * root / 3.0))
         else:
             slopes.append(scaled)
-        alike *= own
+        alike *= _alike(order, scaled).take(places)
     try:
         factor = np.linalg.cholesky(alike + (noise + _JITTER) * np.eye(count))
     except np.linalg.LinAlgError:
         return 1e10, np.zeros_like(point)
-    inverse = np.linalg.inv(factor)
-    inverse = inverse.T @ inverse
+    inverse = dpotri(factor, lower=1)[0]
+    inverse += np.tril(inverse, -1).T
     solved = inverse @ target
     pull = np.outer(solved, solved) - inverse
-    weighted = pull * alike
+    weighted = (pull * alike).ravel()
     value = 0.5 * float(target @ solved) + float(np.log(np.diag(factor)).sum())
-    slope = np.array([-0.5 * float((weighted * each).sum()) for each in slopes] + [-noise * float(np.trace(pull))])
+    sums = [np.bincount(places.ravel(), weighted, minlength=each.size) for (_, _, places), each in zip(pairs, slopes, strict=True)]
+    slope = np.array([-0.5 * float(total @ each.ravel()) for total, each in zip(sums, slopes, strict=True)] + [-noise * float(np.trace(pull))])
     off = np.append((point[:-1] - _REACH[2]) / _REACH[3], (point[-1] - _NOISE[2]) / _NOISE[3])
     return value + 0.5 * float(off @ off), slope + np.append(off[:-1] / _REACH[3], off[-1] / _NOISE[3])
