@@ -13,6 +13,7 @@ al., "Raiders of the Lost Architecture: Kernels for Bayesian Optimization in Con
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,8 @@ _AT_ONCE = 2048
 _LEARNED_FROM = 128
 #: Candidates that are looked at together, so that what is made for them stays in a cache.
 _TOGETHER = 1024
+#: Values that parameters have together whose parts of the kernel are looked up as one.
+_JOINED = 256
 #: Values for which room is made at once.
 _STEP = 128
 
@@ -67,7 +70,8 @@ class Surrogate:
 
     def __init__(self, apart: Sequence[tuple[bool, Floats]], candidates: Rows, like: Surrogate | None = None) -> None:
         self._apart, self._count = apart, len(candidates)
-        self._columns = [np.ascontiguousarray(candidates[:, place]) for place in range(candidates.shape[1])]
+        self._groups = _groups([len(table) for _, table in apart])
+        self._columns = self._codes(candidates)
         self._reaches: Floats = np.full(len(apart), _REACH[2]) if like is None else like._reaches
         self._noise: float = float(np.exp(_NOISE[2])) if like is None else like._noise
         self._tables, self._singles = self._made_tables()
@@ -122,7 +126,7 @@ class Surrogate:
         from scipy.linalg import solve_triangular
 
         number = self.held
-        chosen = [single[held] for single, held in zip(self._singles, self._rows.T, strict=True)]
+        chosen = [single[held] for single, held in zip(self._singles, self._codes(self._rows), strict=True)]
         for first in range(0, self._count, _TOGETHER):
             part = slice(first, first + _TOGETHER)
             alike = np.ones((number, len(self._columns[0][part])), np.float32)
@@ -149,7 +153,12 @@ class Surrogate:
 
     def _made_tables(self) -> tuple[list[Floats], list[Singles]]:
         tables = [_alike(order, table / np.exp(reach)) for (order, table), reach in zip(self._apart, self._reaches, strict=True)]
-        return tables, [table.astype(np.float32) for table in tables]
+        return tables, [reduce(_joined, [tables[place] for place in group]).astype(np.float32) for group in self._groups]
+
+    def _codes(self, rows: Rows) -> list[Rows]:
+        """Of each group of parameters one number for their values, (n,): the place in what is worked out for the group."""
+        sizes = [len(table) for _, table in self._apart]
+        return [np.ravel_multi_index([rows[:, place] for place in group], [sizes[place] for place in group]) for group in self._groups]
 
     def add(self, row: Rows, value: float | None) -> None:
         """One value more, (parameters,); null for what is believed of it now."""
@@ -158,8 +167,8 @@ class Surrogate:
         number = self.held
         self._room(number + 1)
         column = np.ones(self._count, np.float32)
-        for single, place, values in zip(self._singles, row.tolist(), self._columns, strict=True):
-            column *= single[place].take(values)
+        for single, code, values in zip(self._singles, self._codes(row[None]), self._columns, strict=True):
+            column *= single[code[0]].take(values)
         known = np.ones(number)
         for place, (table, held) in enumerate(zip(self._tables, self._rows.T, strict=True)):
             known *= table[row[place], held]
@@ -210,6 +219,24 @@ class Surrogate:
     def believed(self) -> tuple[Singles, Singles]:
         """(mean, deviation) of all candidates, (N,), without noise."""
         return self._mean, np.sqrt(np.maximum(self._variance, np.float32(_LEAST_VARIANCE)))
+
+
+def _groups(sizes: Sequence[int]) -> list[list[int]]:
+    """Places of parameters, in as few groups as they come of no more than so many values together."""
+    found: list[list[int]] = []
+    together = _JOINED
+    for place, size in enumerate(sizes):
+        if not found or together * size > _JOINED:
+            found.append([])
+            together = 1
+        found[-1].append(place)
+        together *= size
+    return found
+
+
+def _joined(first: Floats, second: Floats) -> Floats:
+    """The parts of two parameters, (a, a) and (b, b), multiplied for all pairs of their values, (a b, a b)."""
+    return np.asarray(np.kron(first, second), np.float64)
 
 
 def _some(target: Floats) -> NDArray[np.int64]:
