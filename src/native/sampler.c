@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #define MOST_SAMPLES (1 << 24)
+/* Room for the state of any processor (11 KB with AMX) and for handlers of others that come in between. */
+#define STACK_BYTES (1 << 16)
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
@@ -28,11 +30,14 @@ static struct {
     int signal;
     struct sigaction before;
     sigset_t mask_before;
+    stack_t stack_before;
     uint64_t *ring;
     uint64_t capacity;
     /* Written by the handler, on the sampled thread. */
     atomic_ullong stored, missed;
 } sampler;
+/* Not of the heap: a process that is forked meanwhile goes on with it. */
+static _Alignas(64) unsigned char own_stack[STACK_BYTES];
 
 static uint64_t program_counter(const ucontext_t *context)
 {
@@ -99,6 +104,24 @@ static void restore_handler(void)
     sigaction(sampler.signal, &sampler.before, NULL);
 }
 
+/* Handlers need not run where the sampled code keeps its frames: threads may have small stacks. What other libraries gave the thread instead may be too
+ * small for the vector registers of this processor, or freed by now; delivering one signal there would end the process. */
+static void take_own_stack(void)
+{
+    stack_t stack = {.ss_sp = own_stack, .ss_size = sizeof own_stack};
+    if (sigaltstack(&stack, &sampler.stack_before) != 0)
+        sampler.stack_before.ss_sp = own_stack; /* We are on the other one, which therefore serves: nothing to give back. */
+}
+
+static void give_stack_back(void)
+{
+    stack_t now;
+    if (sampler.stack_before.ss_sp == own_stack || sigaltstack(NULL, &now) != 0 || now.ss_sp != own_stack)
+        return;
+    sampler.stack_before.ss_flags &= SS_DISABLE;
+    sigaltstack(&sampler.stack_before, NULL);
+}
+
 static int start_timer(double interval_s)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = sampler.signal, .sigev_value.sival_ptr = &sampler};
@@ -153,10 +176,12 @@ PyObject *native_sampler_start(PyObject *module, PyObject *args)
     atomic_store(&sampler.missed, 0);
     if (install_handler() != 0)
         goto failed;
+    take_own_stack();
     unblock_signal();
     if (start_timer(interval_s) != 0) {
         int failed = errno;
         pthread_sigmask(SIG_SETMASK, &sampler.mask_before, NULL);
+        give_stack_back();
         restore_handler();
         errno = failed;
         goto failed;
@@ -182,6 +207,7 @@ PyObject *native_sampler_stop(PyObject *module, PyObject *unused)
         return PyErr_Format(PyExc_RuntimeError, "the sampler must be stopped by the thread that started it");
     timer_delete(sampler.timer);
     restore_handler();
+    give_stack_back();
     pthread_sigmask(SIG_SETMASK, &sampler.mask_before, NULL);
     sampler.running = 0;
     PyObject *result = Py_BuildValue("(y#K)", (const char *)sampler.ring, (Py_ssize_t)(atomic_load(&sampler.stored) * sizeof(uint64_t)),

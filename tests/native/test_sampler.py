@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -169,6 +171,35 @@ def test_a_forked_child_starts_anew() -> None:
         os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     _native.sampler_stop()
+
+
+#: What a library leaves that gave the thread a stack for its signals and freed it: no signal can be delivered there.
+BAD_STACK = """
+import ctypes, time
+from ridgeline import _native
+
+class Stack(ctypes.Structure):
+    _fields_ = [("sp", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+
+libc = ctypes.CDLL(None)
+libc.mmap.restype, libc.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+bad = Stack(libc.mmap(None, 65536, 0, 0x22, -1, 0), 0, 65536)
+assert libc.sigaltstack(ctypes.byref(bad), None) == 0
+_native.sampler_start(1e-3, 1000)
+end = time.thread_time() + 0.1
+while time.thread_time() < end:
+    sum(range(1000))
+taken, missed = _native.sampler_stop()
+after = Stack()
+libc.sigaltstack(None, ctypes.byref(after))
+assert (after.sp, after.flags, after.size) == (bad.sp, 0, 65536)
+print(len(taken) > 0)
+"""
+
+
+def test_a_stack_for_signals_that_is_gone_ends_nothing_and_is_as_before() -> None:
+    done = subprocess.run([sys.executable, "-c", BAD_STACK], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 @pytest.mark.parametrize(
