@@ -32,6 +32,7 @@ from ridgeline.core import (
     WallShares,
     Where,
 )
+from support.signal_stack import set_signal_stack, signal_stack
 
 # Started in the background or under nohup, the tests ignore interrupts or hang-ups, and every child would inherit that: tests of a signal send it to
 # a program that, like a person's, does not. A handler is set to the default in a child.
@@ -39,6 +40,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda number, frame: None)
+
+_SIGNAL_STACK: list[tuple[int | None, int, int]] = []
+
+
+def pytest_runtest_setup() -> None:
+    """Each test begins with the stack for signals that the first one had.
+
+    OpenVINO gives a thread that compiles a model one of its own and sets the former back when the last model goes: of two models that go in another
+    order the thread keeps a freed one, and the next signal with a handler ends the process without a word.
+    """
+    if not _SIGNAL_STACK:
+        _SIGNAL_STACK.append(signal_stack())
+    if signal_stack() != _SIGNAL_STACK[0]:
+        set_signal_stack(_SIGNAL_STACK[0])
 
 
 def _measured(value: float, low: float, high: float, unit: str) -> Quantity:

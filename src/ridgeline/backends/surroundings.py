@@ -13,8 +13,8 @@ from ridgeline.machine.vectors import vector_bits
 
 __all__ = ["environment", "host_limits", "processor", "versions"]
 
-#: What decides how threads and memory of any program behave.
-_ANY = r"LD_LIBRARY_PATH|LD_PRELOAD|GLIBC_TUNABLES|(OMP|GOMP|KMP|MALLOC|MKL|OPENBLAS)_\w+"
+#: What decides how threads and memory of any program behave; not whether two copies of OpenMP's runtime end it, which threadpoolctl sets on import.
+_ANY = r"(?!KMP_DUPLICATE_LIB_OK$)(LD_LIBRARY_PATH|LD_PRELOAD|GLIBC_TUNABLES|(OMP|GOMP|KMP|MALLOC|MKL|OPENBLAS)_\w+)"
 
 
 @lru_cache(maxsize=1)
