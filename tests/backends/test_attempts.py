@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import time
@@ -285,12 +286,39 @@ def test_runs_that_were_held_up_are_marked(cache, monkeypatch):
 
 
 def test_threads_that_waited_for_a_processor_are_a_disturbance(cache, monkeypatch):
-    waits = iter([0.0, 0.0, 0.0, 5.0, 5.0, 5.0, 5.0, 5.0])
+    waits = waiting(0.0, 0.0, 5.0)
     monkeypatch.setattr(timing, "ready_threads_s", lambda: next(waits))
-    monkeypatch.setattr(timing, "thread_ids", lambda pid: ["1", "2"])
     monkeypatch.setattr(timing, "ThrottleWatch", Quiet)
     found = attempt(JOB, runs=4, cache=cache, runner=FakeRunner(seconds=lambda values: 1.0))
     assert 1 in found.disturbed
+
+
+def waiting(*runs_s):
+    """Readings before and after each run, the first one included, of which threads waited so long; none behind these."""
+    total = 0.0
+    for each in itertools.chain(runs_s, itertools.repeat(0.0)):
+        yield total
+        total += each
+        yield total
+
+
+def test_what_waited_for_a_processor_is_not_given_up_for_it(cache, monkeypatch):
+    """Seven times as slow by the clock, all of which its threads waited; and one that is slow by itself."""
+    monkeypatch.setattr(timing, "ThrottleWatch", Quiet)
+    for waited_s, given_up in ((6.0, False), (1.0, True)):
+        waits = waiting(*[waited_s] * 20)
+        monkeypatch.setattr(timing, "ready_threads_s", lambda waits=waits: next(waits))
+        found = attempt(JOB, runs=7, best_s=1.0, slower=2.0, cache=cache, runner=FakeRunner(seconds=lambda values: 7.0))
+        assert ("given-up" in found.flags, len(found.runs)) == (given_up, 1 if given_up else 22)
+
+
+def test_more_runs_are_made_until_three_were_not_held_up(cache, monkeypatch):
+    waits = waiting(0.0, *[1.0] * 6)
+    monkeypatch.setattr(timing, "ready_threads_s", lambda: next(waits))
+    monkeypatch.setattr(timing, "ThrottleWatch", Quiet)
+    found = attempt(JOB, runs=4, cache=cache, runner=FakeRunner(seconds=lambda values: 1e-6))
+    assert len(found.runs) == 9
+    assert set(range(6)) <= set(found.disturbed)
 
 
 def test_a_throttled_machine_is_said(cache, monkeypatch):

@@ -6,7 +6,6 @@ Seconds are the kernel's own where it has a clock, else the wall's. What the tim
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 
 from ridgeline.core import Column
 from ridgeline.core.samples import FLAG_STOLEN, FLAG_THROTTLED
-from ridgeline.machine import thread_ids
 from ridgeline.machine.control import ThrottleWatch
 from ridgeline.machine.control.throttle import Why
 from ridgeline.measurement.harness import columns_of, inner_calls, timer_cost, warm_up
@@ -37,6 +35,9 @@ _CLEARLY = 5.0
 _SHORT_S = 1e-3
 #: Samples at most where more than asked for are taken to fill a time.
 _MOST_SAMPLES = 64
+#: Of samples that nothing held up so many are waited for, so many seconds longer: the others say how busy the machine was. Held up is one whose
+#: threads waited for a CPU for more than a twentieth of it, as in `Samples.disturbed`.
+_CLEAN, _PATIENCE_S, _WAITED = 3, 0.3, 0.05
 _STOLEN: tuple[Why, ...] = ("stolen",)
 
 
@@ -54,8 +55,10 @@ def first_run_s(kernel: Kernel, slow_s: float | None) -> tuple[float, bool]:
 
     What only a first run pays (pages, threads, code) may be most of a short one: that is given a second chance by the caller, in `timed`.
     """
+    before_s = ready_threads_s()
     seconds = _Clock(kernel).run(1)
-    return seconds, slow_s is not None and seconds > max(_CLEARLY * slow_s, _WARM_S)
+    own_s = seconds - max(0.0, ready_threads_s() - before_s)
+    return seconds, slow_s is not None and own_s > max(_CLEARLY * slow_s, _WARM_S)
 
 
 def timed(
@@ -67,7 +70,8 @@ def timed(
     Args:
         runs: samples wanted, ≥ 1; least_s: seconds that they fill, with up to 64 of them: a few runs of microseconds are one moment of the machine.
         first_s: of the run before.
-        slow_s: as soon as two runs in a row took longer, the first one of a long kernel counted, no further one is made.
+        slow_s: as soon as two runs took longer by themselves, without what threads waited for a CPU, the first one of a long kernel counted, no
+            further one is made.
         within: told before each stretch of runs how many there are, to limit their time.
     """
     clock, timer_s = _Clock(kernel), timer_cost(time.perf_counter_ns)
@@ -76,14 +80,14 @@ def timed(
     taken, witnesses = _Taken(max(runs, _MOST_SAMPLES)), 1 if slow_s is not None and first_s > max(slow_s, _WARM_S) else 2
     with ThrottleWatch() as watch:
         watch.look(time.perf_counter())
-        while not taken.enough(runs, least_s) and not _slow(taken.seconds, slow_s, witnesses):
+        while not taken.enough(runs, least_s) and not taken.slower(slow_s, witnesses):
             within(inner)
             if typical_s < _SHORT_S:
                 clock.run(1)
             taken.take(clock, inner)
             watch.look(time.perf_counter())
     disturbed, throttled = taken.judged(watch, inner, timer_s)
-    return Timed(tuple(taken.seconds), tuple(int(index) for index in np.flatnonzero(disturbed)), throttled, _slow(taken.seconds, slow_s, witnesses))
+    return Timed(tuple(taken.seconds), tuple(int(index) for index in np.flatnonzero(disturbed)), throttled, taken.slower(slow_s, witnesses))
 
 
 class _Taken:
@@ -92,26 +96,36 @@ class _Taken:
     def __init__(self, capacity: int) -> None:
         self.seconds: list[float] = []
         self._rows = CounterRows(2 * capacity)
+        self._capacity, self._own_s = capacity, list[float]()
         self._starts, self._walls, self._queue_s = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.zeros(capacity)
-        self._several = len(thread_ids(os.getpid())) > 1
 
     def take(self, clock: _Clock, inner: int) -> None:
         """One more sample of `inner` runs."""
         index = len(self.seconds)
-        # The calling thread's own delay is among its counters; a kernel of several threads waits for the last of them.
-        queue_s = ready_threads_s() if self._several else 0.0
+        # A kernel of several threads waits for the last of them.
+        queue_s = ready_threads_s()
         self._rows.read()
         before = time.perf_counter_ns()
         self.seconds.append(clock.run(inner))
         after = time.perf_counter_ns()
         self._rows.read()
         self._starts[index], self._walls[index] = before, after - before
-        self._queue_s[index] = ready_threads_s() - queue_s if self._several else 0.0
+        self._queue_s[index] = max(0.0, ready_threads_s() - queue_s)
+        self._own_s.append(self.seconds[-1] - self._queue_s[index] / inner)
 
     def enough(self, runs: int, least_s: float) -> bool:
         """Whether no more samples are wanted; by the wall, which a kernel's own clock may be a small part of."""
         count = len(self.seconds)
-        return count >= runs and (count >= _MOST_SAMPLES or self._walls[:count].sum() >= 1e9 * least_s)
+        if count < runs:
+            return False
+        walls_s = self._walls[:count] / 1e9
+        clean = int(np.count_nonzero(self._queue_s[:count] <= _WAITED * walls_s))
+        filled = count >= _MOST_SAMPLES or walls_s.sum() >= least_s
+        return count >= self._capacity or (filled and (clean >= min(runs, _CLEAN) or walls_s.sum() >= least_s + _PATIENCE_S))
+
+    def slower(self, slow_s: float | None, witnesses: int) -> bool:
+        """Whether so many samples took longer by themselves."""
+        return slow_s is not None and len(self._own_s) >= witnesses and min(self._own_s) > slow_s
 
     def judged(self, watch: ThrottleWatch, inner: int, timer_s: float) -> tuple[NDArray[np.bool_], bool]:
         """Which samples were disturbed, shape (n,), and whether any was throttled."""
@@ -158,7 +172,3 @@ def _warmed_s(clock: _Clock, within: Callable[[int], None]) -> float:
     clock.taken.clear()
     warm_up(lambda: clock.run(1), None, time.perf_counter_ns, _WARM_S / _WARM_PART)
     return float(np.median(clock.taken[-max(3, len(clock.taken) // 3) :]))
-
-
-def _slow(seconds: list[float], slow_s: float | None, witnesses: int) -> bool:
-    return slow_s is not None and len(seconds) >= witnesses and min(seconds) > slow_s
