@@ -42,7 +42,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_the_page_and_what_the_notebook_shows_of_it(spec: str, run: Call) -> None:
     code, out, err = run("tune", spec)
     assert code == 0, err
-    for part in ("sum: ", "the best of those tried", "BEST", "SEARCH", "IMPORTANCE", "6  of 6 valid ones; all there are"):
+    for part in ("sum: ", "the lowest of those tried", "BEST", "SEARCH", "IMPORTANCE", "6  of 6 valid ones; all there are"):
         assert part in out, part
     code, shown, err = run("show", "latest")
     assert code == 0, err

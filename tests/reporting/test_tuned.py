@@ -85,10 +85,14 @@ def test_the_page_says_what_was_found_and_how_sure() -> None:
     ("changed", "said"),
     [
         ({"best": None}, "gemm: nothing ran of 12 configurations that were tried"),
-        ({"best": msgspec.structs.replace(BEST, verdict="won", ties=())}, "the best of those tried with 99"),
+        ({"best": msgspec.structs.replace(BEST, verdict="won", ties=())}, "with 99"),
         ({"best": msgspec.structs.replace(BEST, verdict="open")}, "not told from others"),
         ({"default": TunedDefault(config={}, objective=2e-3, speedup=(1.8, 2.1), better=True)}, "1.80–2.10×"),
-        ({"default": TunedDefault(config={}, objective=1e-3, speedup=(0.9, 1.1))}, "no better setting than the default was found (12 were tried)"),
+        ({"default": TunedDefault(config={}, objective=1e-3, speedup=(0.96, 1.04))}, "no better setting than the default was found (12 were tried)"),
+        (
+            {"default": TunedDefault(config={}, objective=1e-3, speedup=(0.6, 2.1))},
+            "none is shown to be better than the default: 0.60–2.10×",
+        ),
         ({"default": TunedDefault(config={"tile": 64}, objective=2e-3)}, "whether that is better than the default is not known"),
         ({"default": TunedDefault(config=BEST.config, objective=1e-3)}, "no better setting than the default was found (12 were tried)"),
         ({"how": {"tile": "options.tile"}}, "tile = 16  options.tile"),

@@ -39,6 +39,8 @@ __all__ = ["config_text", "tuned_page", "value_text"]
 _MOST_SHARES, _MOST_POINTS = 16, 12
 #: Lines of the front, and others that one of them may be beaten by.
 _MOST_FRONT, _MOST_UNTOLD = 40, 4
+#: A gain over the default that can be no more than this is none.
+_NO_GAIN = 1.05
 _VERDICTS = {
     "won": "no other one that was tried is better",
     "tie": "some that were tried may be a little better, by less than 1 %",
@@ -95,7 +97,10 @@ def _headline_of_best(report: TuneReport) -> str:
     if report.default.speedup is None and report.default.config != best.config:
         return f"{found}; whether that is better than the default is not known: too few runs of both"
     if not report.default.better:
-        return f"{report.target}: no better setting than the default was found ({report.unique_evaluations} were tried)"
+        tried = f"({report.unique_evaluations} were tried)"
+        if report.default.speedup is None or report.default.speedup[1] < _NO_GAIN:
+            return f"{report.target}: no better setting than the default was found {tried}"
+        return f"{report.target}: none is shown to be better than the default: {format_speedup(*report.default.speedup)} its speed {tried}"
     assert report.default.speedup is not None
     if report.objective != "time":
         return f"{found}, the default's divided by {format_speedup(*report.default.speedup)}; {_sure(best)}"
@@ -104,7 +109,7 @@ def _headline_of_best(report: TuneReport) -> str:
 
 def _sure(best: TunedBest) -> str:
     if best.verdict == "won":
-        return f"the best of those tried with {format_share(1.0 - best.probability_better)}"
+        return f"with {format_share(1.0 - best.probability_better)} no other that was tried is better by over 1 %"
     return "in a tie with others" if best.verdict == "tie" else "not told from others"
 
 
@@ -125,7 +130,7 @@ def _of_best(report: TuneReport) -> tuple[Block, ...]:
             cell=number(best.objective, report.unit, best.objective_ci),
             note=f"median of {best.runs} run{'s' if best.runs != 1 else ''} in the finals",
         ),
-        Pair(label="the best of those tried", cell=share(best.probability_best), note=_VERDICTS[best.verdict]),
+        Pair(label="the lowest of those tried", cell=share(best.probability_best), note=_VERDICTS[best.verdict]),
         Pair(label="another is better by over 1 %", cell=share(best.probability_better)),
         *_replay_rows(report),
         *_default_rows(report),

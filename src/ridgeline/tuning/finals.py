@@ -136,7 +136,9 @@ class Finals:
             return Standing("none", -1, math.nan, math.nan, math.nan, probability, math.nan, (), self._asked)
         probability[belief.numbers] = belief.best()
         place = self._winner(belief)
-        best, any_better = int(belief.numbers[place]), _any_of(belief.better(place, _FINE))
+        best = int(belief.numbers[place])
+        # Others are not independent of each other, being held against the same one: what is the lowest has none better.
+        any_better = min(_any_of(belief.better(place, _FINE)), 1.0 - float(probability[best]))
         at_all = belief.better(place, 0)
         ties = tuple(int(belief.numbers[each]) for each in np.argsort(-at_all, kind="stable") if at_all[each] > 1.0 - self._confidence)
         decided = any_better <= 1.0 - self._confidence and len(self._runs[best]) >= _LEAST_RUNS
@@ -204,4 +206,4 @@ def _logs(values: Sequence[float]) -> Floats:
 
 def _any_of(probabilities: Floats) -> float:
     """Probability that one or more of several independent things holds."""
-    return float(-np.expm1(np.log1p(-np.minimum(probabilities, 1.0 - 1e-12)).sum()))
+    return float(-np.expm1(np.log1p(-np.clip(probabilities, 0.0, 1.0 - 1e-12)).sum()))

@@ -36,8 +36,8 @@ from .subjects import key_of
 __all__ = ["concluded"]
 
 Config = dict[str, Value]
-#: Ties that are listed.
-_MOST_TIES = 20
+#: Ties that are listed; part of the trials that may be held up without a word.
+_MOST_TIES, _HELD_UP = 20, 0.25
 
 
 def concluded(
@@ -50,6 +50,7 @@ def concluded(
     """
     known, subject, record = loop.known, loop.subject, loop.record
     best, space = _best(standing, configs, known), subject.configurations
+    default = _default(subject.default, best, known)
     trials, now = known.trials, known.trials[record.earlier :]
     tried = {key_of(trial.config) for trial in trials}
     front = front_of(known, subject.objectives, units_of(subject.objectives, subject.unit)) if len(subject.objectives) > 1 else None
@@ -71,14 +72,14 @@ def concluded(
         seed=seed,
         machine=machine,
         stopped=loop.stopped,
-        default=_default(subject.default, best, known),
+        default=default,
         curve=_curve(known),
         importance=_importance(known, loop, seed),
         model=loop.strategy.fit(),
         record=record.path,
         software=software,
         warnings=(
-            *_cautions(known, best),
+            *_cautions(known, best, default),
             *_of_objectives(known, subject.objectives, front),
             *(Caution(code="mended", message=text) for text in record.remarks),
         ),
@@ -173,13 +174,22 @@ def _importance(known: Known, loop: Loop, seed: int) -> ImportanceTable:
     return importance(space, rows, np.array([median(known.values[key]) for key in keys]), seed)
 
 
-def _cautions(known: Known, best: TunedBest | None) -> list[Caution]:
+def _cautions(known: Known, best: TunedBest | None, default: TunedDefault | None) -> list[Caution]:
     found = []
     if known.level.moves:
-        message = f"the device changed its speed {known.level.moves} times while this ran"
+        times = f"{known.level.moves} times" if known.level.moves > 1 else "once"
+        message = f"the device changed its speed {times} while this ran"
         found.append(Caution(code="throttled", message=message, effect="what was tried before was brought to its speed at the end"))
     elif any("throttled" in trial.flags for trial in known.trials):
         found.append(Caution(code="throttled", message="clocks were lowered in some trials", effect="those may look slower than they are"))
+    ran = [trial for trial in known.trials if trial.objective is not None]
+    held_up = sum("disturbed" in trial.flags for trial in ran)
+    if held_up > _HELD_UP * len(ran):
+        message = f"other work on this machine held up runs of {held_up} of {len(ran)} trials"
+        found.append(Caution(code="interference", message=message, effect="what is best beside it may not be the best without it"))
+    if best is not None and default is not None and default.config != best.config and not default.better:
+        message = "the best is not shown to be better than the default"
+        found.append(Caution(code="not-better", message=message, effect="what is exported may be no gain"))
     if best is not None and best.verdict == "open":
         message = "the runs or the time did not suffice to tell the likely best apart"
         found.append(Caution(code="too-few-samples", message=message, effect="another configuration that was tried may be better"))

@@ -85,6 +85,11 @@ class Known:
         """Configurations of which nothing is known but what may lie at either of two levels."""
         return [config for key, config in self.configs.items() if not self.values.get(key)]
 
+    @property
+    def medians(self) -> Mapping[str, float]:
+        """Key → median at the first level, infinite where a run failed."""
+        return self._medians
+
     def running(self) -> list[str]:
         """Keys of those that ran and never failed."""
         return [key for key, value in self._medians.items() if math.isfinite(value)]

@@ -1,8 +1,9 @@
 """The loop of a tuning: a search is asked, an executor measures, the record keeps, the search is told; then the finals. Knows no kernel and no
 device.
 
-Between the trials one that was good is run again now and then: where the device has changed its speed, what is tried afterwards is brought back to
-the speed it had, and what was tried in between is run again. An interrupt ends a stage where it stands; everything that ended until then is recorded.
+Between the trials one that was good is run again now and then, and where it is not as it was, others unlike it: where the device has changed its
+speed, what is tried afterwards is brought back to the speed it had, and what was tried in between is run again. An interrupt ends a stage where it
+stands; everything that ended until then is recorded.
 """
 
 from __future__ import annotations
@@ -85,9 +86,10 @@ class Loop:
         self._queue: list[Config] = []
         self._again: list[Config] = []
         self._number = max((trial.number for trial in record.trials), default=-1) + 1
-        self._now = self._since = self._looks = self._moves = 0
-        self._looked_at: Config | None = None
-        self._good: Config | None = None
+        self._now = self._since = self._moves = 0
+        #: Keys: of what the device is being looked at with, and of what was the best when it was looked at.
+        self._looked_at: list[str] = []
+        self._good = ""
         self._tell_earlier()
 
     def _tell_earlier(self) -> None:
@@ -158,17 +160,31 @@ class Loop:
 
     def _look(self) -> Config | None:
         """The configuration to look at the device with, if it is time; what a move has made doubtful is noted to be run again."""
-        if self._moves != self.known.level.moves:
-            self._moves = self.known.level.moves
+        level = self.known.level
+        if self._moves != level.moves:
+            self._moves = level.moves
             self._again += self.known.doubtful
-        due = self._since >= _EVERY or (self.known.level.odd and self._looks < _MOST_LOOKS)
-        if not due or self.known.best is None:
+        regular = self._since >= _EVERY
+        if not regular and not (level.odd and len(self._looked_at) < _MOST_LOOKS):
             return None
-        if self._since >= _EVERY or self._looked_at is None:
-            # The best as of the look before: a device that has become faster since makes the best since then look well.
-            self._looked_at, self._good, self._looks = self._good or self.known.best[0], self.known.best[0], 0
-        self._since, self._looks = 0, self._looks + 1
-        return self._looked_at
+        if regular or not level.odd:
+            self._since, self._looked_at = 0, []
+        serve = [key for key in self.known.running() if level.serves(key) and key not in self._looked_at]
+        if not serve:
+            return None
+        # The best as of the look before: a device that has become faster since makes the best since then look well.
+        key = self._good if self._good in serve and not self._looked_at else self._unlike(serve)
+        if not self._looked_at and self.known.best is not None:
+            self._good = key_of(self.known.best[0])
+        self._looked_at.append(key)
+        return self.known.configs[key]
+
+    def _unlike(self, keys: Sequence[str]) -> str:
+        """Of the better half the one that shares the fewest values with those that were looked at; the best where there were none."""
+        medians = self.known.medians
+        better = sorted(keys, key=lambda key: medians[key])[: max(1, (len(keys) + 1) // 2)]
+        seen = [self.known.configs[key] for key in self._looked_at]
+        return max(better, key=lambda key: min((_different(self.known.configs[key], other) for other in seen), default=0))
 
     # ---- the front, with several objectives ----------------------------------------------------------------------------------------
 
@@ -273,3 +289,8 @@ class Loop:
         limit = f" of {self.budget.trials}" if self.budget.trials is not None else ""
         left = "" if left_s is None else f", {format_quantity(left_s, 's')} left"
         self._say(f"tuning: {tried}{limit} configurations, {lowest}{left}", part)
+
+
+def _different(some: Config, other: Config) -> int:
+    """How many parameters differ."""
+    return sum(some.get(name) != other.get(name) for name in some.keys() | other.keys())
