@@ -29,6 +29,7 @@ from .base import Job, Kernel, RunFailed, Runner
 from .digests import digest_of_sources, inputs_of, options_of
 from .includes import sources_among
 from .placeholders import placed
+from .sources import words_of
 from .surroundings import environment
 
 __all__ = ["Command"]
@@ -81,15 +82,14 @@ class _Line:
 
     def __init__(self, job: Job) -> None:
         options, values = job.options, job.values
-        given = options.get("command")
-        words = shlex.split(given) if isinstance(given, str) else list(given or ())
+        words = words_of(options.get("command", ()), "command", shlex.split)
         if not words:
             raise UsageError("an option command", found="none", remedy='give it, such as command = "./solve --tile {tile}"')
-        self.words = [placed(str(word), values) for word in words]
-        self.environment = {name: placed(str(text), values) for name, text in options.get("environment", {}).items()}
+        self.words = [placed(word, values) for word in words]
+        self.environment = {name: placed(str(text), values) for name, text in _table(options, "environment").items()}
         self.directory = Path(placed(str(options.get("directory", ".")), values)).absolute()
-        self.outputs = {name: self.directory / placed(str(path), values) for name, path in options.get("outputs", {}).items()}
-        self._depends = [self.directory / placed(str(path), values) for path in options.get("depends", ())]
+        self.outputs = {name: self.directory / placed(str(path), values) for name, path in _table(options, "outputs").items()}
+        self._depends = [self.directory / placed(path, values) for path in words_of(options.get("depends", ()), "depends", lambda path: [path])]
         if not self.directory.is_dir():
             raise UsageError("a directory to run the command in", found=str(self.directory), remedy="check the path")
         if missing := [str(path) for path in self._depends if not path.is_file()]:
@@ -108,6 +108,13 @@ class _Line:
         outputs = set(self.outputs.values())
         among = [path for path in sources_among(self.words[1:], self.directory) if path not in outputs]
         return [*([] if program is None else [Path(os.path.realpath(program))]), *among, *self._depends]
+
+
+def _table(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = options.get(name, {})
+    if not isinstance(found, Mapping):
+        raise UsageError(f"an option {name}: names and texts", found=f"{found!r:.80}", remedy=f'write it as {name} = {{NAME = "text"}}')
+    return found
 
 
 class _Process:

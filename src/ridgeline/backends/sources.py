@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ridgeline.core import UsageError
 from .base import BuildFailed, Job
 from .placeholders import placed
 
-__all__ = ["build_failed", "flags_of", "function_of", "sizes_of", "source_of", "sources_of"]
+__all__ = ["build_failed", "flags_of", "function_of", "sizes_of", "source_of", "sources_of", "words_of"]
 
 #: A source says by these that a configuration is not to be.
 _REFUSED = re.compile(r"#\s*error\b|static assertion|static_assert")
@@ -62,9 +62,30 @@ def source_of(job: Job) -> Path:
 
 
 def flags_of(job: Job) -> list[str]:
-    """Texts for the compiler with the values in them; one that is empty then is left out."""
-    given = job.options.get("flags", ())
-    return list(filter(None, (placed(flag, job.values) for flag in (given.split() if isinstance(given, str) else given))))
+    """Texts for the compiler with the values in them; one that is empty then is left out.
+
+    Raises:
+        UsageError: they are no texts.
+    """
+    return list(filter(None, (placed(flag, job.values) for flag in words_of(job.options.get("flags", ()), "flags", str.split))))
+
+
+def words_of(given: Any, option: str, divided: Callable[[str], list[str]]) -> list[str]:
+    """The words of an option that is a text, or a list of texts or numbers.
+
+    Args:
+        divided: a text into words.
+
+    Raises:
+        UsageError: it is neither, or cannot be divided.
+    """
+    listed = isinstance(given, list | tuple) and all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in given)
+    try:
+        if isinstance(given, str) or listed:
+            return divided(given) if isinstance(given, str) else [str(each) for each in given]
+    except ValueError as error:
+        raise UsageError(f"an option {option} that can be divided into words", found=f"{given!r:.80}: {error}", remedy="mend the quotes") from error
+    raise UsageError(f"an option {option}: a text, or a list of texts", found=f"{given!r:.80}", remedy="mend it in the specification")
 
 
 def sizes_of(job: Job, option: str, most: int = 3) -> tuple[int, ...] | None:

@@ -32,6 +32,8 @@ from .spec import SpecArgument, SpecCheck, SpecKernel, TuningSpec, size_options
 __all__ = ["FILLS", "checked", "nearest"]
 
 FILLS = ("uniform", "normal", "index", "zeros")
+#: What a search is given otherwise.
+_NO_OPTIONS = frozenset({"name", "space", "seed", "guess"})
 #: Numbers, and truth values: what a kernel takes.
 _KINDS = "biufc"
 
@@ -286,6 +288,9 @@ def _search(spec: TuningSpec, where: str) -> None:
         raise UsageError("a seed of 0 or more", found=f"{search.seed!r:.60} of [search] of {where}", remedy="change it")
     objectives_of(search.objective)
     plain(search.options, f"options of [search] of {where}")
+    for name in _NO_OPTIONS.intersection(search.options):
+        found = f"{name!r} in options of [search] of {where}"
+        raise UsageError("options of the search alone", found=found, remedy="write seed beside strategy" if name == "seed" else "leave it out")
 
 
 def _above_zero(value: Any, place: str) -> None:

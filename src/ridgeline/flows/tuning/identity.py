@@ -16,6 +16,7 @@ import numpy as np
 from ridgeline.backends import BuildFailed, Job, Runner, find
 from ridgeline.backends.digests import digest, digest_of_file, digest_of_sources
 from ridgeline.backends.includes import included, modules_beside
+from ridgeline.backends.sources import words_of
 from ridgeline.core.space import Value
 from ridgeline.tuning.space import Configurations
 
@@ -84,7 +85,7 @@ def _included(spec: TuningSpec) -> list[Path]:
     sources = (
         [Path(absolute(each, spec)) for each in ([given] if isinstance(given, str) else given)] if "source" in find(spec.kernel.runner).paths else []
     )
-    words = flags.split() if isinstance(flags, str) else [str(each) for each in flags]
+    words = words_of(flags, "flags", str.split)
     folders = [sources[0].parent / word[2:].strip() for word in words if word.startswith("-I")] if sources else []
     return [file for source in sources for file in (modules_beside(source) if source.suffix == ".py" else included(source, folders))]
 

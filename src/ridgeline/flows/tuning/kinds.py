@@ -60,6 +60,8 @@ def _of_another_kind(error: str, where: str) -> UsageError:
 def _value(value: Any, what: str) -> None:
     if not isinstance(value, bool | int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
         raise UsageError("a finite number, a text, true or false", found=f"{value!r:.80} as {what}", remedy="change it")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise UsageError("a whole number of 64 bits", found=f"{value!r:.80} as {what}", remedy="change it, or write it with a point")
 
 
 def plain(value: Any, place: str) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -150,11 +151,14 @@ class Record:
         self.path, self.head = os.fspath(path), head
         self.trials, self.remarks = list[Trial](), list[str]()
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         except (OSError, ValueError) as error:
             what = getattr(error, "strerror", None) or error
             raise UsageError("a file to write trials to", found=f"{self.path}: {what}", remedy="name another") from error
         try:
+            if not stat.S_ISREG(os.fstat(self._file).st_mode):
+                # A pipe or a device has no end that could be read up to.
+                raise UsageError("an ordinary file to write trials to", found=f"{self.path}, which is none", remedy="name another")
             self._begin(resume)
         except BaseException:
             os.close(self._file)

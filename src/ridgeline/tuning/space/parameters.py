@@ -49,6 +49,8 @@ def power_of_two(name: str, low: int, high: int, *, when: str = "") -> Parameter
     """Powers of two from `low` to `high`, both included."""
     if low < 1 or high < low:
         raise UsageError(f"powers of two for {name} from one to a larger one", found=f"{low} to {high}", remedy="change them")
+    if high >= 1 << 64:
+        raise UsageError(f"powers of two for {name} of 64 bits", found=f"{low} to {high}", remedy="lower the upper end")
     found = tuple(1 << bits for bits in range(64) if low <= 1 << bits <= high)
     return Parameter(name=name, values=found, kind="power-of-two", when=when)
 
