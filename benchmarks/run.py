@@ -57,6 +57,9 @@ BENCHMARKS: dict[str, tuple[str, list[str], list[str]]] = {
     # Minutes, or hours with the seeds that the peers need; a journal keeps every run. They need the recordings, and the peers in build/peers/tuning.
     "tuning-search": ("tuning/search.py", ["--seeds", "3", "--slow-seeds", "1"], ["--seeds", "40", "--slow-seeds", "10"]),
     "tuning-transfer": ("tuning/transfer.py", ["--seeds", "5"], ["--seeds", "40"]),
+    # A quarter of an hour with 40 seeds; a journal keeps every run.
+    "tuning-ugly": ("tuning/ugly.py", ["--seeds", "8"], ["--seeds", "40"]),
+    "tuning-kills": ("tuning/kills.py", ["--kills", "20"], ["--kills", "100"]),
     "tuning-proposals": ("tuning/proposals.py", ["--repetitions", "1"], ["--repetitions", "5"]),
     "tuning-construction": ("tuning/construction.py", ["--repetitions", "5"], ["--repetitions", "21"]),
     # A minute each; they need recordings in the folder that RIDGELINE_DATA names.
