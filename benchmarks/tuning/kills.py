@@ -50,18 +50,19 @@ way = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]
 KERNEL = """
 void fill(float *y) { for (int k = 0; k < 65536; k += step) for (int i = k; i < k + step && i < 65536; i++) y[way % 2 ? 65535 - i : i] = 1; }
 """
-CONFIGURATIONS = 400
+#: All there are.
+_CONFIGURATIONS = 400
 #: Seconds in which a kill falls, from the start of the process on.
 _SOONEST_S, _LATEST_S = 0.2, 6.0
 #: A kill of a parent reaches the workers by the pipes that close.
 _GONE_S = 10.0
 
 
-def started(folder: Path, *more: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ridgeline", "tune", "fill.toml", "--record", "record", "--resume", "--no-notebook", "--quiet", *more]
+def started(folder: Path, configurations: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ridgeline", "tune", "fill.toml", "--record", "record", "--resume", "--no-notebook", "--quiet"]
     environment = {**os.environ, "RIDGELINE_CACHE": str(folder / "cache")}
     return subprocess.Popen(
-        [*command, "--json", "--runs", "2", "--trials", str(CONFIGURATIONS)],
+        [*command, "--json", "--runs", "2", "--trials", str(configurations)],
         cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
 
@@ -73,11 +74,11 @@ def alive(pid: int) -> bool:
         return False
 
 
-def killed(folder: Path, after_s: float, found: collections.Counter[str]) -> None:
+def killed(folder: Path, configurations: int, after_s: float, found: collections.Counter[str]) -> None:
     """One start and one kill, and what it did to the record."""
     record = folder / "record"
     before = read_record(record).trials if record.exists() and b"\n" in record.read_bytes() else []
-    process = started(folder)
+    process = started(folder, configurations)
     time.sleep(after_s)
     tree = process_tree(process.pid)
     # Workers have sessions of their own: half of them fall with the command, the others by the pipe that closes.
@@ -105,6 +106,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--configurations", type=int, default=_CONFIGURATIONS, help="that are tried in all")
     parser.add_argument("--out", type=Path, help="write the table there instead of to stdout")
     given = parser.parse_args()
     draw, found = random.Random(given.seed), collections.Counter[str]()
@@ -113,10 +115,10 @@ def main() -> int:
         (folder / "fill.toml").write_text(SPEC)
         (folder / "fill.c").write_text(KERNEL)
         for number in range(given.kills):
-            killed(folder, draw.uniform(_SOONEST_S, _LATEST_S), found)
+            killed(folder, given.configurations, draw.uniform(_SOONEST_S, _LATEST_S), found)
             print(f"kill {number + 1} of {given.kills}: {dict(found)}", file=sys.stderr, flush=True)
         kept = read_record(folder / "record").trials
-        process = started(folder)
+        process = started(folder, given.configurations)
         out, err = process.communicate(timeout=600)
         last = json.loads(out) if process.returncode == 0 else {"unique_evaluations": 0, "failures": {"the command": process.returncode}}
         trials = read_record(folder / "record").trials
@@ -125,7 +127,7 @@ def main() -> int:
         "processes left after ten seconds": found["left a process"],
         "records that lost a trial": found["lost a trial"] + lost,
         "records with a number missing or twice": found["with a number missing or twice"],
-        "configurations that the last run has not tried": CONFIGURATIONS - last["unique_evaluations"],
+        "configurations that the last run has not tried": given.configurations - last["unique_evaluations"],
         "failures in all": sum(last["failures"].values()),
     }
     rows = [
@@ -136,7 +138,7 @@ def main() -> int:
         *wrong.items(),
     ]
     lines = "\n".join(f"| {name} | {value:,} |" for name, value in rows)
-    text = f"## Killed at random moments\n\n{machine()}. {CONFIGURATIONS} configurations of a C kernel.\n\n| what | |\n|---|--:|\n{lines}\n"
+    text = f"## Killed at random moments\n\n{machine()}. {given.configurations} configurations of a C kernel.\n\n| what | |\n|---|--:|\n{lines}\n"
     if given.out:
         given.out.write_text(text, encoding="utf-8")
     else:

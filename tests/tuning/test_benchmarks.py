@@ -78,3 +78,23 @@ def test_spaces_are_counted_and_the_large_one_is_drawn_from(data: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "| small | 6 | 4 | equal | " in done.stdout
     assert "1,440,115,200 valid" in done.stdout
+
+
+def test_devices_that_behave_badly_are_judged_by_what_was_planted(tmp_path: Path) -> None:
+    given = ["--seeds", "1", "--trials", "12", "--only", "30 %", "--journal", str(tmp_path / "journal")]
+    done = run("ugly.py", None, *given)
+    assert done.returncode == 0, done.stderr
+    row = next(line for line in done.stdout.splitlines() if line.startswith("| 30 % fail | 1 | 1 | "))
+    told, all_ = row.split("|")[4].split(" of ")
+    assert int(told) == int(all_) >= 12
+    kept = json.loads((tmp_path / "journal").read_text())
+    (tmp_path / "journal").write_text(json.dumps({**kept, "right": False, "told": kept["told"] - 1}) + "\n")
+    again = run("ugly.py", None, *given)
+    assert f"| {int(told) - 1} of {int(all_)} | 0 (0 %) |" in again.stdout
+
+
+def test_a_tuning_is_killed_and_gone_on_with() -> None:
+    done = run("kills.py", None, "--kills", "2", "--configurations", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| kills | 2 |" in done.stdout
+    assert "| configurations that the last run has not tried | 0 |" in done.stdout
