@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ridgeline.backends import Attempt, Job, attempt, beside
+from ridgeline.backends import Argument, Attempt, Job, attempt, beside
 from ridgeline.backends.beside import Beside, energy_of_run
 from ridgeline.backends.testing import FakeRunner, fake_job
 from ridgeline.machine import Worker
@@ -64,6 +64,26 @@ def test_memory_is_what_the_kernel_takes_and_not_what_checking_takes(tmp_path: P
     assert found.failure is None
     assert list(found.metrics) == ["peak_memory_bytes"]
     assert abs(found.metrics["peak_memory_bytes"] - mib * MIB) < OFF
+
+
+HOLDS = """
+#include <stdlib.h>
+#include <string.h>
+void hold(float *x, float *y) { char *more = malloc(MIB << 20); memset(more, 1, MIB << 20); y[0] = more[5] + x[0]; free(more); }
+"""
+
+
+@linux
+@pytest.mark.parametrize("mib", [1, 40])
+def test_memory_of_a_kernel_in_c_is_its_arrays_once_and_what_it_takes(tmp_path: Path, mib: int) -> None:
+    (tmp_path / "hold.c").write_text(HOLDS)
+    arguments = tuple(Argument(name=name, shape=(8 * MIB,), output=name == "y") for name in "xy")
+    job = Job(runner="c", values={"MIB": mib}, options={"source": str(tmp_path / "hold.c"), "function": "hold"}, arguments=arguments)
+    with Worker() as worker:
+        given = {"job": job, "runs": 2, "cache": str(tmp_path / "cache"), "beside": ["memory"]}
+        found = worker.call("ridgeline.backends.attempts:attempt", given, Attempt)
+    assert found.failure is None, found.text
+    assert abs(found.metrics["peak_memory_bytes"] - (64 + mib) * MIB) < 3 * MIB
 
 
 def test_nothing_is_measured_beside_unless_it_is_asked_for(tmp_path: Path) -> None:

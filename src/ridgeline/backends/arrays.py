@@ -28,6 +28,11 @@ class Arrays:
         self._guards: dict[str, tuple[Array, Array]] = {}
         self.here = {argument.name: self._guarded(argument) for argument in arguments}
 
+    @property
+    def bytes(self) -> int:
+        """Of all of them, each once."""
+        return sum(array.nbytes for array in self.here.values())
+
     def fill(self) -> None:
         """As before the first run."""
         for name, array in self.here.items():

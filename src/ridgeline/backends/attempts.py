@@ -256,6 +256,7 @@ def _measured(
     limit_s, run_s = limits
     with state.phase("run", limit_s):
         kernel.reset()
+        state.beside.loaded(kernel)
         _alarm(run_s)
         first_s, slow = first_run_s(kernel, slow_s)
         _alarm(limit_s)

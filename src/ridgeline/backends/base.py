@@ -123,6 +123,16 @@ class Kernel(Protocol):
         """Give everything back; nothing of it is used again."""
 
 
+class WithArguments(Protocol):
+    """A kernel that is called with arrays in this process's memory; beside what `Kernel` says.
+
+    Attributes:
+        argument_bytes: of all arrays that it is given, each once.
+    """
+
+    argument_bytes: int
+
+
 class OwnMemory(Protocol):
     """A kernel that runs in processes of its own, whose memory it sees; beside what `Kernel` says."""
 

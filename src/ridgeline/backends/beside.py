@@ -1,8 +1,10 @@
 """What is measured of an attempt beside its time: the memory that it needs, and the energy of a run.
 
 Memory is the most that this process held above what it held before the configuration was loaded, with what loading takes, and without what checking
-takes; of kernels that run in processes of their own, the most that one of these held in a run that is made for it. Energy is that of the whole
-device over a stretch of runs that is long enough for its counter, divided by the runs: what the device takes for itself is part of it.
+takes. Of a kernel that is called with arrays it is these arrays, once, and the most that is held above what there was before its first run: compiling
+it, and the copies by which arrays are filled again, are not its own. Of kernels that run in processes of their own, the most that one of these held
+in a run that is made for it. Energy is that of the whole device over a stretch of runs that is long enough for its counter, divided by the runs: what
+the device takes for itself is part of it.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ class Beside:
         self._energy, self._memory = "energy" in wanted, "memory" in wanted
         self._device, self._counter = device, counter
         self._peak: PeakMemory | None = None
+        self._arguments = 0
         self.metrics: dict[str, float] = {}
         self.words: list[str] = []
 
@@ -49,6 +52,11 @@ class Beside:
         if self._memory and self._device == "cpu":
             ready()
             self._peak = PeakMemory()
+
+    def loaded(self, kernel: Any) -> None:
+        """Before its first run, its arrays filled."""
+        if self._peak is not None and hasattr(kernel, "argument_bytes"):
+            self._arguments, self._peak = kernel.argument_bytes, PeakMemory()
 
     def aside(self) -> contextlib.AbstractContextManager[None]:
         """For the time of a `with` in which memory is not the kernel's."""
@@ -76,7 +84,7 @@ class Beside:
             self._put("memory", kernel.memory_of_run() or None, "its processes were too short to be seen")
         elif self._peak is not None:
             # What was held before may be enough for it: then it needs less than a page more.
-            self._put("memory", max(_LEAST_BYTES, self._peak.read_bytes()), "")
+            self._put("memory", max(_LEAST_BYTES, self._arguments + self._peak.read_bytes()), "")
             if not self._peak.exact:
                 self.words.append("memory is only known from a size that never falls: it may be higher than what this configuration needs")
         else:

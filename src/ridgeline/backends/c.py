@@ -115,6 +115,7 @@ class _Loaded:
             raise BuildFailed(f'no function {name} in the source; in C++ it has to be declared extern "C"') from None
         self._function.restype = {"nothing": None, "status": ctypes.c_int, "seconds": ctypes.c_double}[returns]
         self._arrays = Arrays(job.arguments)
+        self.argument_bytes = self._arrays.bytes
         self._arguments = [
             _scalar(argument.dtype, self._arrays.here[argument.name])
             if argument.shape is None and not argument.output

@@ -92,6 +92,7 @@ class Numba(Runner):
 class _Called:
     def __init__(self, function: Any, arrays: Arrays, given: list[Any]) -> None:
         self._function, self._arrays, self._given = function, arrays, given
+        self.argument_bytes = arrays.bytes
 
     def run(self) -> float | None:
         try:

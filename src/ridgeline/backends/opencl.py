@@ -118,6 +118,7 @@ class _Launched:
         _check_limits(self._kernel, device, self._global, self._local)
         self._queue = cl.CommandQueue(context, device, properties=cl.command_queue_properties.PROFILING_ENABLE)
         self._first = {argument.name: filled(argument) for argument in job.arguments}
+        self.argument_bytes = sum(array.nbytes for array in self._first.values())
         with _as_ours():
             flags = cl.mem_flags.READ_WRITE
             self._buffers = {
