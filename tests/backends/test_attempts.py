@@ -390,7 +390,8 @@ def test_every_bad_configuration_in_a_worker(cache, how, failure, words):
     assert words in found.text
     assert found.runs == ()
     good, _ = in_a_worker(simulated(how, behaviours={}), cache=cache, runs=3)
-    assert good.runs == (true_seconds(SIMULATED),) * 3
+    assert len(good.runs) >= 3
+    assert set(good.runs) == {true_seconds(SIMULATED)}
 
 
 def test_every_behaviour_is_known_here():

@@ -61,6 +61,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Args:
         runner: name of the entry point.
         values: name → value of constants and of the active parameters of this configuration.
+        absent: names of the parameters that are not active in it.
         options: of the runner, such as `source`, `function`, `flags`, `global_size`; plain values.
         arguments: of the kernel, in order.
         check: of its outputs.
@@ -68,6 +69,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     runner: str
     values: dict[str, Value] = {}
+    absent: tuple[str, ...] = ()
     options: dict[str, Any] = {}
     arguments: tuple[Argument, ...] = ()
     check: Check = Check()

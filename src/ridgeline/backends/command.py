@@ -28,7 +28,7 @@ from ridgeline.machine import last_words, most_resident_of, signal_name
 from .base import Job, Kernel, RunFailed, Runner
 from .digests import digest_of_sources, inputs_of, options_of
 from .includes import sources_among
-from .placeholders import placed
+from .placeholders import placed, placed_words
 from .sources import words_of
 from .surroundings import environment
 
@@ -85,7 +85,7 @@ class _Line:
         words = words_of(options.get("command", ()), "command", shlex.split)
         if not words:
             raise UsageError("an option command", found="none", remedy='give it, such as command = "./solve --tile {tile}"')
-        self.words = [placed(word, values) for word in words]
+        self.words = placed_words(words, values, job.absent)
         self.environment = {name: placed(str(text), values) for name, text in _table(options, "environment").items()}
         self.directory = Path(placed(str(options.get("directory", ".")), values)).absolute()
         self.outputs = {name: self.directory / placed(str(path), values) for name, path in _table(options, "outputs").items()}

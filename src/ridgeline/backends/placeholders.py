@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ridgeline.core import UsageError
 from ridgeline.core.space import Value
 
-__all__ = ["as_text", "macros_of", "placed"]
+__all__ = ["as_text", "macros_of", "placed", "placed_words"]
 
 #: `{{name}}` stands for `{name}` itself; other braces are what they are.
 _PLACE = re.compile(r"\{\{(?P<kept>\w+)\}\}|\{(?P<name>[A-Za-z_]\w*)\}")
@@ -43,6 +43,18 @@ def placed(text: str, values: Mapping[str, Value]) -> str:
         return as_text(values[match["name"]])
 
     return _PLACE.sub(replace, text)
+
+
+def placed_words(words: Iterable[str], values: Mapping[str, Value], absent: Collection[str]) -> list[str]:
+    """`placed` of each word; one that names a parameter that is not active is left out.
+
+    >>> placed_words(["--tile={tile}", "--level={level}", "x"], {"tile": 8}, ("level",))
+    ['--tile=8', 'x']
+
+    Raises:
+        UsageError: as `placed`.
+    """
+    return [placed(word, values) for word in words if not any(match["name"] in absent for match in _PLACE.finditer(word))]
 
 
 def macros_of(values: Mapping[str, Value]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from ridgeline.core import UsageError
 
 from .base import BuildFailed, Job
-from .placeholders import placed
+from .placeholders import placed_words
 
 __all__ = ["build_failed", "flags_of", "function_of", "sizes_of", "source_of", "sources_of", "words_of"]
 
@@ -62,12 +62,12 @@ def source_of(job: Job) -> Path:
 
 
 def flags_of(job: Job) -> list[str]:
-    """Texts for the compiler with the values in them; one that is empty then is left out.
+    """Texts for the compiler with the values in them; one that is empty then, or names a parameter that is not active, is left out.
 
     Raises:
         UsageError: they are no texts.
     """
-    return list(filter(None, (placed(flag, job.values) for flag in words_of(job.options.get("flags", ()), "flags", str.split))))
+    return list(filter(None, placed_words(words_of(job.options.get("flags", ()), "flags", str.split), job.values, job.absent)))
 
 
 def words_of(given: Any, option: str, divided: Callable[[str], list[str]]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -44,7 +45,9 @@ class TargetCommand(click.Command):
         except click.NoSuchOption as error:
             if not rest or _other_form(rest[0]):
                 raise
-            message = f"no such option {error.option_name}; if {rest[0]} is a program: {_after_dashes(self.name, ours, rest)}"
+            near = get_close_matches(error.option_name, [name for param in self.params for name in param.opts], 1)
+            meant = f", did you mean {near[0]}?" if near else ""
+            message = f"no such option {error.option_name}{meant}; if {rest[0]} is a program: {_after_dashes(self.name, ours, rest)}"
             raise click.UsageError(message, ctx) from error
         if ctx.allow_interspersed_args and ctx.params.get("arguments"):
             found = " ".join(ctx.params["arguments"])

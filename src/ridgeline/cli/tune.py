@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tune"]
 
-_INTERRUPTED, _INCONCLUSIVE = 130, 3
+_INTERRUPTED, _INCONCLUSIVE, _NOTHING_RAN = 130, 3, 2
 #: Exports of the best configuration, and of all trials.
 _OF_BEST, _OF_TRIALS = ("json", "header", "python"), ("t4", "cache")
 
@@ -92,7 +92,9 @@ def tune(ctx: click.Context, /, **given: Any) -> int:
         _say(report, given)
     if report.stopped == "interrupted":
         return _INTERRUPTED
-    return _INCONCLUSIVE if given["strict"] and (report.best is None or report.best.verdict == "open") else 0
+    if report.best is None:
+        return _NOTHING_RAN
+    return _INCONCLUSIVE if given["strict"] and report.best.verdict == "open" else 0
 
 
 def _tuned(target: str | None, given: dict[str, Any], line: str, runs: list[Run]) -> TuneReport:
@@ -109,6 +111,8 @@ def _tuned(target: str | None, given: dict[str, Any], line: str, runs: list[Run]
     elif given["arguments"] or given["shapes"] or given["input_path"] or given["runtime"]:
         remedy = "write them into the SPEC" if not isinstance(subject, Replay) else "leave them out"
         raise UsageError("a SPEC or a recording by itself", found="arguments or options of a model beside it", remedy=remedy)
+    elif given["lower_precision"]:
+        raise UsageError("a deployment beside --lower-precision", found="a SPEC or a recording", remedy="leave the option out")
     with opened(given["notebook"], given["no_notebook"]) as notebook, progress(given["quiet"]) as report:
         try:
             return flow(

@@ -232,6 +232,7 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
         best: null where nothing ran.
         trials: goes at configurations, failed ones and those of the finals as well.
         failures: kind → configurations that failed so.
+        failure_texts: kind → what the first of them said, shortened; given_up: trials that were ended as clearly slower.
         unique_evaluations: different configurations that were tried, failed ones as well.
         search_s: wall seconds of all, with the sessions before; overhead_s: of these, what was not spent in trials.
         resumed_from: the record that was gone on with; null where none was.
@@ -281,3 +282,5 @@ class TuneReport(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", 
     run: str | None = None
     software: dict[str, str] = {}
     warnings: tuple[Caution, ...] = ()
+    failure_texts: dict[str, str] = {}
+    given_up: int = 0

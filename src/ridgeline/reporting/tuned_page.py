@@ -122,7 +122,7 @@ def _tone(report: TuneReport) -> Literal["good", "bad", "unsure", "plain"]:
 def _of_best(report: TuneReport) -> tuple[Block, ...]:
     best = report.best
     if best is None:
-        return (Paragraph(text="Nothing ran. The failures below say why; the record holds the text of each."),)
+        return (Paragraph(text="Nothing ran. The failures below say why."),)
     of_config = Pairs(caption="configuration", rows=tuple(Pair(label=name, cell=words(value_text(value))) for name, value in best.config.items()))
     rows = [
         Pair(
@@ -231,6 +231,7 @@ def _searched(report: TuneReport) -> tuple[Pair, ...]:
         Pair(label="configurations tried", cell=count(report.unique_evaluations), note=f"of {space.size:,} valid ones; {_STOPPED[report.stopped]}"),
         Pair(label="trials", cell=count(report.trials), note="with those of the finals and looks at the device"),
         Pair(label="parameters", cell=count(len(space.parameters)), note=", ".join(each.name for each in space.parameters)),
+        *((Pair(label="given up", cell=count(report.given_up), note="clearly slower than the best so far"),) if report.given_up else ()),
         Pair(label="time", cell=seconds(report.search_s), note=f"{format_quantity(report.overhead_s, 's')} of it not in trials"),
         Pair(label="search", cell=words(report.strategy), note=f"seed {report.seed}"),
         *_model(report.model),
@@ -323,8 +324,16 @@ _FAILURES = {
 
 
 def _failures(report: TuneReport) -> Table:
-    columns = (Column(title="failure"), Column(title="configurations", right=True), Column(title="what it is", flexible=True))
-    rows = tuple(
-        (words(kind), count(many), words(_FAILURES.get(kind, kind))) for kind, many in sorted(report.failures.items(), key=lambda each: -each[1])
+    columns = (
+        Column(title="failure"),
+        Column(title="configurations", right=True),
+        Column(title="what it is, and what the first one said", flexible=True, lines=4),
     )
-    return Table(caption="configurations that failed, and never win", columns=columns, rows=rows, note="the record holds the text of each")
+    rows = tuple((words(kind), count(many), words(_told(kind, report))) for kind, many in sorted(report.failures.items(), key=lambda each: -each[1]))
+    note = "the record holds the text of each" if report.record else "a record (--record FILE) holds the text of each"
+    return Table(caption="configurations that failed, and never win", columns=columns, rows=rows, note=note)
+
+
+def _told(kind: str, report: TuneReport) -> str:
+    said = report.failure_texts.get(kind)
+    return _FAILURES.get(kind, kind) + (f": {said}" if said else "")

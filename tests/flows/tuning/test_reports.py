@@ -175,6 +175,54 @@ def test_one_wrong_answer_costs_itself_alone(ran: Ran, tmp_path: Path) -> None:
     assert found["best"]["config"] != {"tile": 16, "pack": True}
 
 
+def test_where_nothing_ran_the_page_says_why_and_the_exit_code_is_2(ran: Ran) -> None:
+    spec = instead(SIMULATED, f"{SIMULATED}\nshare = {{fails = 1.0}}")
+    code, out, _ = ran(spec, "--trials", "3")
+    assert code == 2
+    assert "said that it failed: simulated: the kernel returns 1" in " ".join(out.split())
+    assert "a record (--record FILE) holds the text of each" in " ".join(out.split())
+    code, out, _ = ran(spec, "--trials", "3", "--json")
+    assert (code, json.loads(out)["failure_texts"]) == (2, {"run": "simulated: the kernel returns 1"})
+
+
+def test_a_word_that_names_a_parameter_which_is_not_active_is_left_out(ran: Ran, tmp_path: Path) -> None:
+    spec = """
+schema = "ridgeline.tuning/1"
+name = "echo"
+[kernel]
+runner = "command"
+command = "sh -c 'echo $# >> counts' it --method={method} --level={level}"
+[parameters]
+method = ["fast", "small"]
+level = {values = [1, 9], when = "method == 'small'"}
+"""
+    code, out, err = ran(spec, "--json", "--runs", "1")
+    assert code == 0, err
+    assert (json.loads(out)["unique_evaluations"], json.loads(out)["failures"]) == (3, {})
+    assert set((tmp_path / "counts").read_text().split()) == {"1", "2"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--strategy", "guidde"), "did you mean 'guided'?"),
+        (("--lower-precision",), "a deployment beside --lower-precision"),
+        (("--tirals", "5"), "no such option --tirals"),
+    ],
+)
+def test_a_slip_in_the_options_is_one_line(arguments: tuple[str, ...], said: str, ran: Ran) -> None:
+    code, out, err = ran(SPEC, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert said in err
+
+
+def test_a_slip_in_an_option_has_the_nearest_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s.toml").write_text(SPEC)
+    monkeypatch.chdir(tmp_path)
+    assert main(["tune", "--tirals", "5", "s.toml"]) == 2
+    assert "--trials" in capsys.readouterr().err
+
+
 def started(folder: Path, *more: str) -> Any:
     command = [sys.executable, "-m", "ridgeline", "tune", "n.toml", "--no-notebook", "--quiet", "--json", "--runs", "2", *more]
     environment = {**os.environ, "RIDGELINE_CACHE": str(folder / "cache")}

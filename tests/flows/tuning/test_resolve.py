@@ -278,5 +278,7 @@ def test_a_job_of_a_specification_is_measured(tmp_path: Path) -> None:
     found = configurations_of(spec)
     for row in found.at(range(found.count)):
         measured = attempt(job_of(spec, found.config(row)), runs=3, cache=str(tmp_path / "cache"), flush=False)
-        assert (measured.failure, len(measured.runs)) == (None, 3), measured
+        assert measured.failure is None
+        # More where other work held some up.
+        assert len(measured.runs) >= 3, measured
     assert found.count == 2

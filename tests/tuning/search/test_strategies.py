@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ridgeline.core import PluginError
 from ridgeline.tuning.search import Strategy, strategies, strategy
 from ridgeline.tuning.search.bandit import Bandit
 from ridgeline.tuning.search.guided import Guided
@@ -77,5 +76,5 @@ class TestBandit(StrategyConformance):
 def test_they_are_found_by_name() -> None:
     assert {"guided", "exhaustive", "random", "latin", "local", "annealing", "evolutionary", "bandit", "optuna"} <= set(strategies())
     assert isinstance(strategy("guided", fake_space(), 3), Guided)
-    with pytest.raises(PluginError, match="gided"):
+    with pytest.raises(UsageError, match="did you mean 'guided'"):
         strategy("gided", fake_space())

@@ -27,7 +27,7 @@ from ridgeline.stats import paired_ratio, ratio_of_medians
 from ridgeline.tuning.finals import Standing
 from ridgeline.tuning.importance import importance
 
-from .known import FINAL, FRONT, LOOK, Known, failures
+from .known import FINAL, FRONT, LOOK, Known, failure_texts, failures
 from .loop import LEAST_PAIRS, Loop
 from .objectives import OBJECTIVES
 from .several import LEAST_RUNS, front_of, units_of
@@ -60,6 +60,8 @@ def concluded(
         best=best,
         trials=len(trials),
         failures=dict(failures(trials)),
+        failure_texts=dict(failure_texts(trials)),
+        given_up=sum("given-up" in trial.flags for trial in trials),
         unique_evaluations=len(tried),
         search_s=loop.budget.spent_s,
         overhead_s=max(0.0, loop.budget.now_s - sum(trial.spent_s for trial in now)),

@@ -9,13 +9,16 @@ from statistics import median
 
 from ridgeline.core import Trial
 from ridgeline.core.space import Value
+from ridgeline.machine import shortened
 from ridgeline.tuning.levels import Level
 
 from .subjects import key_of
 
-__all__ = ["FINAL", "FRONT", "LOOK", "Known", "failures"]
+__all__ = ["FINAL", "FRONT", "LOOK", "Known", "failure_texts", "failures"]
 
 Config = dict[str, Value]
+#: Characters of a failure's text.
+_MOST_TEXT = 300
 #: Flags of trials that the search did not ask for: of the finals, of the front run again, and of a look at the device.
 FINAL, FRONT, LOOK = "final", "front", "look"
 
@@ -102,3 +105,12 @@ def failures(trials: Iterable[Trial]) -> Mapping[str, int]:
         if trial.failure is not None:
             kinds.setdefault(trial.failure, set()).add(key_of(trial.config))
     return {kind: len(keys) for kind, keys in sorted(kinds.items())}
+
+
+def failure_texts(trials: Iterable[Trial]) -> Mapping[str, str]:
+    """Kind → what the first that failed so said, in one line."""
+    found: dict[str, str] = {}
+    for trial in trials:
+        if trial.failure is not None and trial.text:
+            found.setdefault(trial.failure, shortened(" ".join(trial.text.split()), _MOST_TEXT))
+    return found

@@ -93,8 +93,8 @@ def job_of(spec: TuningSpec, config: Mapping[str, Value], reference: str = "") -
     values = _Values({**kernel.constants, **config}, absent)
     path = reference or (absolute(kernel.check.reference, spec) if kernel.check.reference else "")
     return Job(
-        runner=kernel.runner, values=dict(values.known), options=_options(kernel.runner, kernel.options, values, spec),
-        arguments=tuple(_argument(each, values) for each in kernel.arguments),
+        runner=kernel.runner, values=dict(values.known), absent=absent,
+        options=_options(kernel.runner, kernel.options, values, spec), arguments=tuple(_argument(each, values) for each in kernel.arguments),
         check=Check(reference=path, relative=float(kernel.check.relative), whole=float(kernel.check.whole)),
     )  # fmt: skip
 
@@ -110,11 +110,12 @@ def reference_job(spec: TuningSpec) -> Job | None:
         if check.config:
             return msgspec.structs.replace(job_of(spec, check.config), check=Check())
         if check.kernel:
-            values = _Values(dict(kernel.constants), tuple(each.name for each in spec.parameters))
+            absent = tuple(each.name for each in spec.parameters)
+            values = _Values(dict(kernel.constants), absent)
             runner = str(check.kernel.get("runner", kernel.runner))
             options = {name: value for name, value in check.kernel.items() if name != "runner"}
             return Job(
-                runner=runner, values=dict(kernel.constants), options=_options(runner, options, values, spec),
+                runner=runner, values=dict(kernel.constants), absent=absent, options=_options(runner, options, values, spec),
                 arguments=tuple(_argument(each, values) for each in kernel.arguments),
             )  # fmt: skip
     except BuildFailed as error:

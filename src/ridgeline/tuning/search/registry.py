@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from difflib import get_close_matches
 from typing import Any
 
 from ridgeline.core import PluginError, UsageError, plugins
@@ -25,8 +26,13 @@ def strategy_kind(name: str) -> type[Strategy]:
     """The class of the search of that name.
 
     Raises:
-        PluginError: there is none, it does not load, or it is no search.
+        UsageError: there is none of that name.
+        PluginError: it does not load, or it is no search.
     """
+    if name not in (known := strategies()):
+        near = get_close_matches(name, known, 1)
+        remedy = f"did you mean {near[0]!r}?" if near else "use one of them, or install the package that brings it"
+        raise UsageError(f"a search of {', '.join(known)}", found=f"{name!r:.60}", remedy=remedy)
     kind: Any = plugins.load("strategies", name)
     if not (isinstance(kind, type) and issubclass(kind, Strategy) and kind.name == name):
         found = f"{getattr(kind, '__name__', kind)!s:.80} named {getattr(kind, 'name', None)!r}"
@@ -39,7 +45,7 @@ def strategy(name: str, space: Configurations, seed: int = 0, **options: Any) ->
 
     Raises:
         PluginError: as `strategy_kind`.
-        UsageError: an option that it has not.
+        UsageError: as `strategy_kind`, or an option that it has not.
     """
     kind = strategy_kind(name)
     taken = inspect.signature(kind.__init__).parameters
