@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ridgeline.core import UsageError
 from ridgeline.tuning.search import Strategy, strategies, strategy
 from ridgeline.tuning.search.bandit import Bandit
 from ridgeline.tuning.search.guided import Guided
