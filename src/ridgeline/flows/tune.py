@@ -206,7 +206,7 @@ def tune_subject(
         raise UsageError("time alone as objective beside recordings", found=", ".join(subject.objectives), remedy="leave --prior or --objective out")
     guess_of = ready.guess_of if ready is not None and subject.objectives == TIME else None
     begun = beginning(subject, strategy, priors, seed, say, guess_of)
-    with Record(record, head, resume=resume) as opened:
+    with Record(record, head, resume=resume, configurations=subject.configurations) as opened:
         for remark in opened.remarks:
             say(f"warning: {remark}", None)
         budget = Budget(trials, time_s, sum(trial.spent_s for trial in opened.trials), started)

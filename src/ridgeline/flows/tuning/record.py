@@ -20,6 +20,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ridgeline.core import Parameter, ReadError, Space, Trial, UsageError
+from ridgeline.tuning.space import Configurations
+
+from .believable import not_believed, outside, values_of
 
 __all__ = ["Head", "Record", "Recorded", "differences", "read_record"]
 
@@ -53,11 +56,12 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="r
 
 
 class Recorded(NamedTuple):
-    """A record as read: its head, its trials in the order of their ends, and a word on each line that could not be read."""
+    """A record as read: its head, its trials in the order of their ends with their lines, and a word on each line that could not be read."""
 
     head: Head
     trials: list[Trial]
     remarks: list[str]
+    lines: list[int]
 
 
 def differences(before: Head, now: Head) -> tuple[str, ...]:
@@ -137,6 +141,7 @@ class Record:
         path: its file.
         head: of what is tuned now.
         resume: go on with the trials that stand there.
+        configurations: of the space, to tell trials of others; what is not given is not held against constraints.
 
     Attributes:
         trials: all of it, those of earlier sessions first; earlier: how many those are.
@@ -147,8 +152,10 @@ class Record:
         ReadError: the file is no record.
     """
 
-    def __init__(self, path: str | os.PathLike[str], head: Head, *, resume: bool = False) -> None:
-        self.path, self.head = os.fspath(path), head
+    def __init__(
+        self, path: str | os.PathLike[str], head: Head, *, resume: bool = False, configurations: Configurations | None = None
+    ) -> None:  # fmt: skip
+        self.path, self.head, self._configurations = os.fspath(path), head, configurations
         self.trials, self.remarks = list[Trial](), list[str]()
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
@@ -186,9 +193,19 @@ class Record:
         if changed:
             what = f"{self.path}: {'; '.join(changed)}"
             raise UsageError("a record of the same space, kernel, machine and software", found=what, remedy="begin another record")
-        self.head, self.trials = found.head, found.trials
         self._mend(data, whole)
         self.remarks += found.remarks
+        self.head, self.trials = found.head, self._of_the_space(found)
+
+    def _of_the_space(self, found: Recorded) -> list[Trial]:
+        if self._configurations is None:
+            return found.trials
+        strange = outside(self._configurations, found.trials)
+        self.remarks += [
+            f"line {line} of {self.path} was passed over: its configuration is none of the space"
+            for line, none in zip(found.lines, strange, strict=True) if none
+        ]  # fmt: skip
+        return [trial for trial, none in zip(found.trials, strange, strict=True) if not none]
 
     def _mend(self, data: bytes, whole: int) -> None:
         """Take off what stands behind the last whole line."""
@@ -258,14 +275,21 @@ def _read(path: str, data: bytes) -> Recorded:
         head = msgspec.json.decode(lines[0] if lines else b"", type=Head)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ReadError("a record of trials, ridgeline.trials/1", found=f"{path}: {error}", remedy="name another file") from error
-    trials, remarks = list[Trial](), list[str]()
-    for number, line in enumerate(lines[1:], 2):
+    trials, remarks, places, numbers = list[Trial](), list[str](), list[int](), set[int]()
+    values = values_of(head.space)
+    for place, line in enumerate(lines[1:], 2):
         found = _trial(line)
-        if isinstance(found, Trial):
-            trials.append(found)
-        else:
-            remarks.append(f"line {number} of {path} is no trial and was passed over: {found}")
-    return Recorded(head, trials, remarks)
+        if not isinstance(found, Trial):
+            remarks.append(f"line {place} of {path} is no trial and was passed over: {found}")
+            continue
+        wrong = not_believed(found, head.unit, values) or (f"its number, {found.number}, was there before" if found.number in numbers else "")
+        if wrong:
+            remarks.append(f"line {place} of {path} was passed over: {wrong}")
+            continue
+        trials.append(found)
+        places.append(place)
+        numbers.add(found.number)
+    return Recorded(head, trials, remarks, places)
 
 
 def _trial(line: bytes) -> Trial | Exception:
@@ -273,4 +297,7 @@ def _trial(line: bytes) -> Trial | Exception:
         found: Any = msgspec.json.decode(line, type=Trial)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return error
+    except UsageError as error:
+        # A quantity whose ends are not around its value.
+        return ValueError(f"{error.expected} expected, {error.found} found")
     return found if isinstance(found, Trial) else ValueError("no trial")
