@@ -83,8 +83,7 @@ def tune(ctx: click.Context, /, **given: Any) -> int:
     if given["resume"] and not given["record"]:
         raise UsageError("--resume with --record FILE", found="no record", remedy="name the record of the tuning that is to go on")
     html_file = reserve_html(given["html_path"], force=given["force"], others=stdout_options(given))
-    for kind, path in given["exports"]:
-        reserve(path, force=given["force"] or kind == "json")
+    _reserve_exports(given, html_file)
     runs: list[Run] = []
     report = _tuned(named_target(ctx, given), given, ctx.meta.get("ridgeline.line", ""), runs)
     _write(report, runs[0], html_file, given)
@@ -95,6 +94,24 @@ def tune(ctx: click.Context, /, **given: Any) -> int:
     if report.best is None:
         return _NOTHING_RAN
     return _INCONCLUSIVE if given["strict"] and report.best.verdict == "open" else 0
+
+
+def _reserve_exports(given: dict[str, Any], html_file: Path | None) -> None:
+    """What would be noticed only once all is measured: a file that cannot be written or gone on with, or that is another one of the command's."""
+    from ridgeline.flows.select import read_selection
+
+    for kind, path in given["exports"]:
+        reserve(path, force=given["force"] or kind == "json")
+        if kind == "json" and os.path.exists(path):
+            read_selection(path)
+    spec, (file, _, _) = str(given["target"]), str(given["target"]).rpartition(":")
+    read = [("the target", spec), ("the target", file), ("--record", given["record"]), *(("--prior", each) for each in given["priors"])]
+    known = {os.path.realpath(path): what for what, path in read if path and "\0" not in path}
+    outputs = [("--html", str(html_file))] if html_file is not None else []
+    for what, path in [*outputs, *((f"--export {kind}", path) for kind, path in given["exports"])]:
+        before = known.setdefault(os.path.realpath(path), what)
+        if before != what:
+            raise UsageError(f"a file of its own for {what}", found=f"{path}, which is that of {before}", remedy="give it another name")
 
 
 def _tuned(target: str | None, given: dict[str, Any], line: str, runs: list[Run]) -> TuneReport:

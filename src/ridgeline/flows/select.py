@@ -58,7 +58,11 @@ def read_selection(path: str | os.PathLike[str]) -> Selection:
         raise ReadError(
             "a file of configurations", found=f"{os.fspath(path)}: {what}", remedy="write one with ridgeline tune --export json"
         ) from error
-    return decode(data, Selection)
+    try:
+        return decode(data, Selection)
+    except ReadError as error:
+        remedy = "name a file that ridgeline tune --export json has written, or one that is not there yet"
+        raise ReadError("a file of configurations", found=f"{os.fspath(path)}: {error.found}", remedy=remedy) from error
 
 
 def _of(all_: Sequence[Selected], found: Sequence[Selected], wanted: str) -> Sequence[Selected]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -287,3 +288,66 @@ def test_a_reader_that_leaves_ends_it_without_a_word(native: Path) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert read_record(native / "r").trials
+
+
+@pytest.mark.parametrize(
+    ("signals", "code", "said"),
+    [
+        ([signal.SIGINT], 130, None),
+        ([signal.SIGTERM], 143, "ended by SIGTERM; what was measured is kept in r: --resume goes on"),
+        ([signal.SIGHUP], 129, "ended by SIGHUP; what was measured is kept in r: --resume goes on"),
+        ([signal.SIGINT, signal.SIGTERM], 143, "ended by SIGTERM; what was measured is kept in r: --resume goes on"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("everyone", [True, False])
+def test_signals_while_trials_run_keep_what_was_told_and_leave_nobody(
+    signals: list[signal.Signals], code: int, said: str | None, everyone: bool, native: Path
+) -> None:  # fmt: skip
+    """To the whole group, as a terminal sends them, or to the command alone, as `kill` does; two of them at once reach it in the order of numbers."""
+    process = started(native, "--record", "r", "--workers", "2")
+    kept = recorded_until(native / "r", 4)
+    below = process_tree(process.pid)
+    for number in signals:
+        (os.killpg if everyone else os.kill)(process.pid, number)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err.decode()) == (code, "" if said is None else f"ridgeline: {said}\n")
+    assert (json.loads(out)["stopped"] if said is None else out) == ("interrupted" if said is None else b"")
+    ended(below)
+    found = read_record(native / "r")
+    assert found.remarks == []
+    assert found.trials[: len(kept)] == kept
+
+
+def test_a_full_disk_ends_it_with_a_line_and_keeps_what_was_told(native: Path) -> None:
+    """With a limit on the size of files of the command, in place of a disk that is full."""
+    (native / "n.toml").write_text(SPEC)
+    process = started(native, "--record", "r")
+    recorded_until(native / "r", 3)
+    below = process_tree(process.pid)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, ((native / "r").stat().st_size + 10, resource.RLIM_INFINITY))
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err.count(b"\n")) == (2, b"", 1), err
+    assert b"r: File too large; to do: free some space, then --resume" in err
+    ended(below)
+    kept = read_record(native / "r")
+    assert kept.remarks == []
+    process = started(native, "--record", "r", "--resume")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert (json.loads(out)["unique_evaluations"], read_record(native / "r").trials[: len(kept.trials)]) == (6, kept.trials)
+
+
+def recorded_until(path: Path, lines: int) -> list[Any]:
+    """Trials of a record that is being written, once it has so many lines."""
+    deadline = time.monotonic() + 120.0
+    while not (path.exists() and path.read_bytes().count(b"\n") >= lines):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return read_record(path).trials
+
+
+def ended(pids: list[int]) -> None:
+    deadline = time.monotonic() + 10.0
+    while time.monotonic() < deadline and any(alive(each) for each in pids):
+        time.sleep(0.02)
+    assert not any(alive(each) for each in pids)

@@ -12,6 +12,8 @@ __all__ = ["DEFAULT_TRIALS", "Budget", "Stopped"]
 DEFAULT_TRIALS = 200
 #: Part of the time that is kept for the finals; of it, for the best beside the default.
 _FINALS, _BESIDE = 0.2, 0.4
+#: Seconds that a tuning may be given: thirty years.
+_MOST_S = 1e9
 Stopped = Literal["trials", "time", "space", "interrupted"]
 
 
@@ -28,8 +30,10 @@ class Budget:
     """
 
     def __init__(self, trials: int | None, time_s: float | None, spent_s: float = 0.0, started: float | None = None) -> None:
-        if (trials is not None and trials < 1) or (time_s is not None and not 0 < time_s < 1e9):
-            raise UsageError("at least one trial, and seconds above 0", found=f"{trials} trials, {time_s} s", remedy="allow more")
+        if trials is not None and trials < 1:
+            raise UsageError("at least one trial", found=str(trials), remedy="allow more")
+        if time_s is not None and not 0 < time_s < _MOST_S:
+            raise UsageError(f"a time above 0 and below {_MOST_S:.0e} s", found=f"{time_s:g} s", remedy="give another, such as 10min")
         self.trials = DEFAULT_TRIALS if trials is None and time_s is None else trials
         self.time_s, self._spent_s, self._started = time_s, spent_s, time.monotonic() if started is None else started
 

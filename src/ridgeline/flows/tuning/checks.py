@@ -32,6 +32,8 @@ from .spec import SpecArgument, SpecCheck, SpecKernel, TuningSpec, size_options
 __all__ = ["FILLS", "checked", "nearest"]
 
 FILLS = ("uniform", "normal", "index", "zeros")
+#: Of one specification: each takes a tenth of a millisecond to read.
+_MOST_CONSTRAINTS = 5_000
 #: What a search is given otherwise.
 _NO_OPTIONS = frozenset({"name", "space", "seed", "guess"})
 #: Numbers, and truth values: what a kernel takes.
@@ -233,6 +235,9 @@ def _space(spec: TuningSpec, where: str) -> None:
         domains = domains_of(Space(parameters=spec.parameters))
     except UsageError as error:
         raise UsageError(error.expected, found=f"{error.found} in {where}", remedy=error.remedy) from error
+    if len(spec.constraints) > _MOST_CONSTRAINTS:
+        found = f"{len(spec.constraints)} in {where}"
+        raise UsageError(f"at most {_MOST_CONSTRAINTS:,} constraints", found=found, remedy="say it with fewer, or leave values out")
     known = [*(each.name for each in spec.parameters), *spec.kernel.constants, *DEVICE_LIMITS]
     for place, text in enumerate(spec.constraints):
         _constraint(text, known, f"constraint {place + 1} of {where}")

@@ -40,7 +40,7 @@ def objectives_of(given: str | Sequence[str] | None) -> tuple[str, ...]:
     """
     listed = given.split(",") if isinstance(given, str) else list(given or ())
     names = tuple(str(each).strip() for each in listed)
-    if not any(names):
+    if not names or names == ("",):
         return TIME
     for name in names:
         if name not in OBJECTIVES:

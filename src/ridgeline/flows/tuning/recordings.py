@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from ridgeline.core import RecordedSpace
@@ -34,6 +35,9 @@ def read_recording(path: str | os.PathLike[str]) -> RecordedSpace:
 def is_record(path: str | os.PathLike[str]) -> bool:
     """Whether a file is a record of ours, by how it begins; a file that cannot be read is none."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            # A pipe would be waited for, and what was read of it is gone.
+            return False
         with open(path, "rb") as file:
             return file.read(len(_OURS)) == _OURS
     except (OSError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,6 +14,10 @@ from .base import Strategy
 
 __all__ = ["DEFAULT", "strategies", "strategy", "strategy_kind"]
 
+#: (type of what an option has if not given, types of what may be given, in words); others take what they like.
+_KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
+    (bool, (bool,), "true or false"), (int, (int,), "a whole number"), (float, (int, float), "a finite number"), (str, (str,), "a text"),
+)  # fmt: skip
 #: The search unless another is named.
 DEFAULT = "guided"
 
@@ -45,7 +50,7 @@ def strategy(name: str, space: Configurations, seed: int = 0, **options: Any) ->
 
     Raises:
         PluginError: as `strategy_kind`.
-        UsageError: as `strategy_kind`, or an option that it has not.
+        UsageError: as `strategy_kind`, an option that it has not, or a value of another kind than that which the option has if not given.
     """
     kind = strategy_kind(name)
     taken = inspect.signature(kind.__init__).parameters
@@ -54,4 +59,13 @@ def strategy(name: str, space: Configurations, seed: int = 0, **options: Any) ->
     if strange and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
         remedy = f"use {', '.join(allowed)}" if allowed else "leave it out: it has none"
         raise UsageError(f"options of the search {name}", found=repr(strange[0]), remedy=remedy)
+    for each, value in options.items():
+        if each in allowed:
+            _kind_of_option(each, value, taken[each].default, name)
     return kind(space, seed, **options)
+
+
+def _kind_of_option(option: str, value: Any, default: Any, search: str) -> None:
+    kinds = next((each for each in _KINDS if type(default) is each[0]), None)
+    if kinds is not None and (type(value) not in kinds[1] or (isinstance(value, float) and not math.isfinite(value))):
+        raise UsageError(f"{kinds[2]} as {option} of the search {search}", found=repr(value)[:80], remedy=f"give one, such as {default!r}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ridgeline.core import UsageError
+
 from ..space import Configurations
 from .base import Strategy
 
@@ -16,7 +18,7 @@ Rows = NDArray[np.int64]
 _ATTEMPTS = 20
 _POPULATION, _TOURNAMENT, _MUTATION = 20, 3, 0.15
 #: Temperatures in ln(value): with half of the value more a step is likely at first, with a hundredth at the end; and trials between both.
-_HOT, _COLD, _COOLING = 0.5, 0.01, 200
+_HOT, _COLD, _COOLING, _MOST_COOLING = 0.5, 0.01, 200, 10_000_000
 
 
 class Local(Strategy):
@@ -63,6 +65,8 @@ class Annealing(Strategy):
 
     def __init__(self, space: Configurations, seed: int = 0, cooling: int = _COOLING) -> None:
         super().__init__(space, seed)
+        if not 1 <= cooling <= _MOST_COOLING:
+            raise UsageError(f"1 to {_MOST_COOLING:,} trials as cooling of annealing", found=str(cooling)[:40], remedy="give another number")
         self._at: int | None = None
         self._cooling = cooling
 
