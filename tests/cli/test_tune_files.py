@@ -71,8 +71,9 @@ def test_a_file_that_no_configuration_can_be_added_to_is_refused_before_anything
     assert not (tmp_path / "r").exists()
 
 
-def test_what_was_ended_before_its_first_trial_is_begun_anew(tuned: Call, tmp_path: Path) -> None:
+def test_what_was_refused_leaves_no_record_behind(tuned: Call, tmp_path: Path) -> None:
     refused(tuned("--record", "r", "--strategy", "annealing", "--strategy-option", "cooling=fast"), "a whole number as cooling")
+    refused(tuned("--record", "r", "--time", "0"), "a time above 0")
     code, _, err = tuned("--record", "r")
     assert code == 0, err
     assert len({json.dumps(trial.config) for trial in read_record(tmp_path / "r").trials}) == 2

@@ -206,11 +206,13 @@ def tune_subject(
         raise UsageError("time alone as objective beside recordings", found=", ".join(subject.objectives), remedy="leave --prior or --objective out")
     guess_of = ready.guess_of if ready is not None and subject.objectives == TIME else None
     begun = beginning(subject, strategy, priors, seed, say, guess_of)
+    # What is wrong with options or limits leaves no record that would have to be gone on with.
+    Budget(trials, time_s)
+    search = search_of(strategy, subject.configurations, seed, **(options or {}), **begun.options)
     with Record(record, head, resume=resume, configurations=subject.configurations) as opened:
         for remark in opened.remarks:
             say(f"warning: {remark}", None)
         budget = Budget(trials, time_s, sum(trial.spent_s for trial in opened.trials), started)
-        search = search_of(strategy, subject.configurations, seed, **(options or {}), **begun.options)
         several = len(subject.objectives) > 1
         asked = Several(search, len(subject.objectives), seed) if several else search
         loop = Loop(subject, asked, opened, executor, budget, say, builders=builders, seed=seed)

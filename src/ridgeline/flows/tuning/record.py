@@ -186,11 +186,6 @@ class Record:
             self._mend(data, 0)
             self._write(self.head)
             return
-        if not resume and self._without_trials(data):
-            # It was ended before its first trial: whatever was wrong with it, nothing is lost.
-            os.ftruncate(self._file, 0)
-            self._write(self.head)
-            return
         if not resume:
             raise UsageError("a tuning that is not begun", found=self.path, remedy="go on with --resume, name another record, or remove the file")
         found = _read(self.path, data[:whole])
@@ -201,15 +196,6 @@ class Record:
         self._mend(data, whole)
         self.remarks += found.remarks
         self.head, self.trials = found.head, self._of_the_space(found)
-
-    def _without_trials(self, data: bytes) -> bool:
-        if data.count(b"\n") > 1 or not data.endswith(b"\n"):
-            return False
-        try:
-            _read(self.path, data)
-        except ReadError:
-            return False
-        return True
 
     def _of_the_space(self, found: Recorded) -> list[Trial]:
         if self._configurations is None:
