@@ -33,7 +33,8 @@ class Budget:
         if trials is not None and trials < 1:
             raise UsageError("at least one trial", found=str(trials), remedy="allow more")
         if time_s is not None and not 0 < time_s < _MOST_S:
-            raise UsageError(f"at least one trial, and a time above 0 and below {_MOST_S:.0e} s", found=f"{time_s:g} s", remedy="give another, such as 10min")
+            wanted = f"at least one trial, and a time above 0 and below {_MOST_S:.0e} s"
+            raise UsageError(wanted, found=f"{time_s:g} s", remedy="give another, such as 10min")
         self.trials = DEFAULT_TRIALS if trials is None and time_s is None else trials
         self.time_s, self._spent_s, self._started = time_s, spent_s, time.monotonic() if started is None else started
 
