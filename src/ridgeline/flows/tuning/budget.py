@@ -11,7 +11,7 @@ __all__ = ["DEFAULT_TRIALS", "Budget", "Stopped"]
 
 DEFAULT_TRIALS = 200
 #: Part of the time that is kept for the finals; of it, for the best beside the default.
-_FINALS, _BESIDE = 0.2, 0.4
+_FINALS, _BESIDE = 0.3, 0.2
 #: Seconds that a tuning may be given: thirty years.
 _MOST_S = 1e9
 Stopped = Literal["trials", "time", "space", "interrupted"]
