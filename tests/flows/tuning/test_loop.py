@@ -206,7 +206,7 @@ def test_the_time_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_round_of_the_finals_ends_with_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trial takes a second of a clock that goes on with nothing else; of 22, one is a look at the device and five are for the finals, whose rounds are longer."""
+    """A trial takes a second of a clock that goes on with nothing else; of 22, one is a look and five are of the finals, whose rounds are longer."""
     machine = Machine(noise=0.05)
     monkeypatch.setattr("ridgeline.flows.tuning.budget.time.monotonic", lambda: float(len(machine.ran)))
     found = tuned(tmp_path, machine, trials=None, time_s=22.0)
