@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ridgeline.core import Parameter, Space, UsageError
+from ridgeline.core import OutOfRange, Parameter, Space, UsageError
 from ridgeline.tuning.space import INACTIVE, Configurations, categorical, integer, permutation, power_of_two, real, worked_out
 
 FUNCTIONS = {"min": min, "max": max, "abs": abs, "int": int, "float": float, "round": round, "ceil": math.ceil, "floor": math.floor,
@@ -330,3 +330,11 @@ def test_kinds_of_parameters() -> None:
     assert permutation("a", ["i", "j"]).values == ("i,j", "j,i")
     made = Configurations(Space(parameters=(categorical("c", [3, 1, 2]), Parameter(name="o", values=(3, 1, 2)))))
     assert made.values == ((3, 1, 2), (1, 2, 3)), "numbers stand in order, categories as they were given"
+
+
+def test_what_would_take_gigabytes_to_tell_apart_is_refused() -> None:
+    """Two hundred sums that all stay open until the last of six parameters."""
+    parameters = tuple(Parameter(name=f"x{place}", values=tuple(range(16))) for place in range(6))
+    tangled = [f"(3 * x0 + {k} * x1 + {k % 7 + 1} * x2 * x1 + {k % 5 + 1} * x3 + {k % 3 + 2} * x4 + x5) % {k + 101} != {k}" for k in range(200)]
+    with pytest.raises(OutOfRange, match="404 values each to tell apart"):
+        Configurations(Space(parameters=parameters, constraints=tuple(tangled)))

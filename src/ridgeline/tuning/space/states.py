@@ -30,8 +30,8 @@ __all__ = ["Layer", "States", "states"]
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
-#: Edges of a layer beyond which a space is too entangled.
-_MOST_EDGES = 60_000_000
+#: Edges of a layer beyond which a space is too entangled, and bytes of what is remembered of them.
+_MOST_EDGES, _MOST_BYTES = 60_000_000, 2_000_000_000
 #: Up to here numbers of configurations are 64-bit, beyond Python's.
 _EXACT = 2**62
 #: Points that are worked out to count the values that a node may take.
@@ -124,11 +124,7 @@ class _Building:
     def step(self, parameter: int) -> _Edges:
         """Give one more parameter each of its values in each state, and keep what breaks no constraint."""
         states_here, size = self.final_states, len(self._domains[parameter].values)
-        if states_here * size > _MOST_EDGES:
-            raise OutOfRange(
-                f"constraints that leave at most {_MOST_EDGES:,} cases to tell apart", found=f"{states_here * size:,} at one parameter",
-                remedy="split the space, or list the values that go together as one parameter",
-            )  # fmt: skip
+        self._check(states_here * size, parameter)
         origin, value = np.repeat(np.arange(states_here), size), np.tile(np.arange(size), states_here)
         self._assigned |= 1 << parameter
         known = {node: _taken(values, origin) for node, values in self._open.items()}
@@ -152,6 +148,16 @@ class _Building:
         self._open = {number: _taken(values, kept) for number, values in live.items()}
         self.final_states = len(kept)
         return _Edges(states_here, origin, value, behind)
+
+    def _check(self, edges: int, parameter: int) -> None:
+        assigned, needs = self._assigned | 1 << parameter, self._expressions.needs
+        columns = len(self._open) + sum(needs[number] >> parameter & 1 and not needs[number] & ~assigned for number in self._used)
+        most = min(_MOST_EDGES, _MOST_BYTES // (8 * (3 + columns)))
+        if edges > most:
+            raise OutOfRange(
+                f"constraints that leave at most {most:,} cases with {columns:,} values each to tell apart", found=f"{edges:,} at one parameter",
+                remedy="split the space, or list the values that go together as one parameter",
+            )  # fmt: skip
 
     def _holds(self, number: int, values: Values) -> NDArray[np.bool_]:
         held = truth(values)
