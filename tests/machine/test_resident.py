@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,33 @@ def test_what_is_set_aside_does_not_count_nor_what_of_it_is_kept() -> None:
     taken(50)
     assert abs(peak.read_bytes() - 50 * MIB) < OFF
     assert kept[0] == 1
+
+
+def kept_by_the_allocator(mib: int) -> int:
+    """Take so much in pieces too small to be mapped one by one, and free them below one that stays, which is returned."""
+    c = ctypes.CDLL(None)
+    c.malloc.restype, c.malloc.argtypes, c.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    pieces = [c.malloc(MIB // 16) for _ in range(16 * mib)]
+    for piece in pieces:
+        ctypes.memset(piece, 1, MIB // 16)
+    pin = c.malloc(MIB // 16)
+    for piece in pieces:
+        c.free(piece)
+    return int(pin)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="of glibc")
+def test_what_is_taken_does_not_hide_in_pages_that_were_freed_before() -> None:
+    pins = [kept_by_the_allocator(64)]
+    peak = PeakMemory()
+    pins.append(kept_by_the_allocator(64))
+    assert abs(peak.read_bytes() - 64 * MIB) < OFF
+    with peak.aside():
+        pins.append(kept_by_the_allocator(200))
+    pins.append(kept_by_the_allocator(96))
+    assert abs(peak.read_bytes() - 96 * MIB) < OFF
+    for pin in pins:
+        ctypes.CDLL(None).free(ctypes.c_void_p(pin))
 
 
 def test_where_nothing_can_be_forgotten_only_growth_is_seen(tmp_path: Path) -> None:

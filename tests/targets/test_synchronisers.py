@@ -398,7 +398,8 @@ needs_opencl = pytest.mark.skipif(importlib.util.find_spec("pyopencl") is None, 
 def test_jax_in_a_process_of_its_own() -> None:
     """Its threads stay for the life of a process, and other tests fork: `live_jax.py` holds these tests."""
     file = Path(__file__).with_name("live_jax.py")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", os.devnull, str(file)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", os.devnull]
+    command += ["-o", f"pythonpath={file.parents[1]}", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert "skipped" not in done.stdout

@@ -86,7 +86,8 @@ class _Line:
         if not words:
             raise UsageError("an option command", found="none", remedy='give it, such as command = "./solve --tile {tile}"')
         self.words = placed_words(words, values, job.absent)
-        self.environment = {name: placed(str(text), values) for name, text in _table(options, "environment").items()}
+        variables = {name: placed_words([str(text)], values, job.absent) for name, text in _table(options, "environment").items()}
+        self.environment = {name: text[0] for name, text in variables.items() if text}
         self.directory = Path(placed(str(options.get("directory", ".")), values)).absolute()
         self.outputs = {name: self.directory / placed(str(path), values) for name, path in _table(options, "outputs").items()}
         self._depends = [self.directory / placed(path, values) for path in words_of(options.get("depends", ()), "depends", lambda path: [path])]

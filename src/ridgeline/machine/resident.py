@@ -1,12 +1,13 @@
 """How much memory a process has held at most: of this one above what it held at a moment, and of one that it started.
 
 Linux keeps the highest resident size of a process (`VmHWM`) and forgets it on demand (`5` written to `clear_refs`); elsewhere there is only a number
-that never falls (`ru_maxrss`). Sources: proc_pid_status(5), proc_pid_clear_refs(5), getrusage(2).
+that never falls (`ru_maxrss`). Sources: proc_pid_status(5), proc_pid_clear_refs(5), getrusage(2), malloc_trim(3).
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import resource
 import subprocess
@@ -40,6 +41,7 @@ class PeakMemory:
 
     def __init__(self, own: Path = _OWN) -> None:
         self._own = own
+        _give_back()
         self.exact = self._forget()
         self._base = self._held("VmRSS") if self.exact else _max_rss()
         self._most, self._ended = 0, False
@@ -54,10 +56,12 @@ class PeakMemory:
     def aside(self) -> Iterator[None]:
         """What is taken inside of the `with` does not count, and what of it is kept does not count afterwards."""
         self.read_bytes()
+        _give_back()
         before = self._held("VmRSS") if self.exact else 0
         try:
             yield
         finally:
+            _give_back()
             if self.exact:
                 self._base += self._held("VmRSS") - before
                 self._forget()
@@ -72,6 +76,12 @@ class PeakMemory:
 
     def _held(self, what: str) -> int:
         return _status(self._own, what)
+
+
+def _give_back() -> None:
+    """Give pages that were freed and that the allocator kept back to the system (malloc_trim(3), of glibc): what is taken next would hide there."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def most_resident_of(process: subprocess.Popen[bytes]) -> int:

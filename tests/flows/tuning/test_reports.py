@@ -186,13 +186,14 @@ def test_where_nothing_ran_the_page_says_why_and_the_exit_code_is_2(ran: Ran) ->
     assert (code, json.loads(out)["failure_texts"]) == (2, {"run": "simulated: the kernel returns 1"})
 
 
-def test_a_word_that_names_a_parameter_which_is_not_active_is_left_out(ran: Ran, tmp_path: Path) -> None:
+def test_a_word_or_variable_that_names_a_parameter_which_is_not_active_is_left_out(ran: Ran, tmp_path: Path) -> None:
     spec = """
 schema = "ridgeline.tuning/1"
 name = "echo"
 [kernel]
 runner = "command"
-command = "sh -c 'echo $# >> counts' it --method={method} --level={level}"
+command = "sh -c 'echo $#,${LEVEL-none} >> counts' it --method={method} --level={level}"
+environment = {LEVEL = "{level}"}
 [parameters]
 method = ["fast", "small"]
 level = {values = [1, 9], when = "method == 'small'"}
@@ -200,7 +201,7 @@ level = {values = [1, 9], when = "method == 'small'"}
     code, out, err = ran(spec, "--json", "--runs", "1")
     assert code == 0, err
     assert (json.loads(out)["unique_evaluations"], json.loads(out)["failures"]) == (3, {})
-    assert set((tmp_path / "counts").read_text().split()) == {"1", "2"}
+    assert set((tmp_path / "counts").read_text().split()) == {"1,none", "2,1", "2,9"}
 
 
 @pytest.mark.parametrize(
